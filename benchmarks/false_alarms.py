@@ -22,8 +22,8 @@ import numpy as np
 import polars as pl
 
 import veracity
-from veracity.doubts.pairing import named_pairs
-from veracity.preparing import prepare
+from veracity.api import prepare
+from veracity.checks.pairing import named_pairs
 
 SEED = 2_026
 
@@ -219,10 +219,9 @@ def look(
         told = result.copies.select("source", "original").cast(pl.Int64).rows()
         assert told == list(zip(one.tolist(), other.tolist(), strict=True))
         assert veracity.profile(claims, kind="categorical").pairs.equals(result.copies)
-        notes = [note for note in result.notes if note.startswith("copies")]
-        assert bool(notes) == bool(told)
+        assert ("near-copies" in result.findings["name"]) == bool(told)
         vote = veracity.check(veracity.discover(claims, "majority-vote", kind="categorical"))
-        assert told or not any(one.name == "near-copies" for one in vote.warnings)
+        assert told or not any(one.name == "near-copies" for one in vote.findings)
     is_within = is_copier[one] & is_copier[other]
     members = np.unique(np.append(one[is_within], other[is_within]))
     return (float(is_within.any()), len(members) / max(is_copier.sum(), 1),

@@ -10,14 +10,16 @@ from __future__ import annotations
 import argparse
 import math
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import polars as pl
 
 import veracity
-from veracity import Veracity
-from veracity.study.constants import turned
+from veracity.algorithms import Veracity
+from veracity.algorithms.default import confusion
 
 SETS = (
     *(f"llm_{name}" for name in ("judges", "tempowic", "emotion", "discourse", "conv_go_awry")),
@@ -189,7 +191,7 @@ def main() -> None:
     ]
     print(" " * 24 + "     acc     ece    vote  its ece")
     for part, (algorithm, constants) in PARTS.items() if given.parts else [*PARTS.items()][:1]:
-        with turned(constants):
+        with mock.patch.multiple(confusion, **constants) if constants else nullcontext():
             for title, sets in (("real sets", data), ("regimes", drawn)):
                 if sets:
                     table(f"{part}: {title}"[:23] if not given.parts else title, sets, algorithm)

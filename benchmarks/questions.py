@@ -34,7 +34,7 @@ import numpy as np
 import polars as pl
 
 import veracity
-from veracity.doubts.ranking import turned_over
+from veracity.checks.ranking import turned_over
 
 KNOWN = (20, 80)
 BATCH, BUDGETS, ESTIMATED = 10, (10, 20, 40, 80), (20, 40, 80)

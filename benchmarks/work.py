@@ -45,18 +45,15 @@ def fill_database(path: str, address: str) -> None:
     """The claims of a file as a table of a database."""
     import polars as pl
 
-    from veracity.io.databases import write_tables
+    from veracity.io.database_tables import write_tables
 
     write_tables(address, {"claims": pl.read_parquet(path)}, None, run="bench", force=True)
 
 
 def algorithms(path: str) -> dict[str, dict[str, float]]:
     """CPU-seconds of answers from encoded claims, and how many rounds they take."""
-    from veracity import LTDRBM
-    from veracity.algorithms import CATALOGUE
-    from veracity.discovery import answer
-    from veracity.engines import Local
-    from veracity.preparing import prepare
+    from veracity.algorithms import CATALOGUE, LTDRBM
+    from veracity.api import answer, prepare
 
     prepared = prepare(path)
     small = prepare(str(Path(path).with_name(f"regular-{WARM_PAIRS}.parquet")))
@@ -66,8 +63,8 @@ def algorithms(path: str) -> dict[str, dict[str, float]]:
     for name, algorithm in tried.items():
         if "categorical" not in algorithm.kinds:
             continue
-        answer(small, algorithm, Local())  # compiles
-        result, seconds = timed(lambda own=algorithm: answer(prepared, own, Local()))
+        answer(small, algorithm)  # compiles
+        result, seconds = timed(lambda own=algorithm: answer(prepared, own))
         found[name] = {"cpu": seconds, "rounds": result.run["rounds"]}
     return found
 

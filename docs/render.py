@@ -3,7 +3,8 @@
 ``python docs/render.py --data FOLDER [STUDY ...]`` first carries out the studies in `MADE_BY`, or
 those that are named, on the data sets in FOLDER, and keeps the tables that pages show.
 
-Between ``<!-- table NAME -->`` and ``<!-- end -->`` stands the table ``NAME.csv``; between
+Between ``<!-- table NAME -->`` and ``<!-- end -->`` stands the table ``NAME.csv``, or those of its
+rows that have one of some words in a cell, ``<!-- table NAME : WORD WORD -->``; between
 ``<!-- made NAME -->`` and ``<!-- end -->`` how the study in the folder NAME was made. A figure in
 a sentence or a table follows ``<!-- NAME : ROW : COLUMN -->``: the cell of ``NAME.csv`` in the row
 that begins with ROW. Names are looked for in the page's folder of studies. A test compares the
@@ -26,9 +27,7 @@ import polars as pl
 DOCS = Path(__file__).parent
 STUDIES_OF = {
     "paper.md": "paper",
-    "asking.md": "studies",
-    "algorithms/veracity.md": "studies",
-    "algorithms/ltd-rbm-n.md": "studies",
+    **{f"algorithms/{page.name}": "studies" for page in sorted(DOCS.glob("algorithms/*.md"))},
     "choosing.md": "studies",
     "explaining.md": "studies",
     "known-truths.md": "studies",
@@ -38,19 +37,20 @@ STUDIES_OF = {
 
 CROWDS = "crowd_bluebird crowd_rte crowd_web crowd_s_rel crowd_millionaire"
 MADE_BY = {
-    "league": f"league {CROWDS} flight_raha weather_raw",
-    "known": "league flight_raha weather_raw crowd_web crowd_bluebird --known 20",
-    "normalised": "league flight_raw flight_raha book_raw weather_raw --normalise --algorithms "
-    "majority-vote,veracity,ltd-rbm,ltd-rbm-c,mle,ltm,two-estimates",
-    "intervals": f"intervals {CROWDS} flight_raha weather_raw --synthetic 100",
-    "numbers": "numbers weather_raw crowd_n_emotion --draws 200",
+    "league": f"league.py {CROWDS} flight_raha weather_raw",
+    "known": "league.py flight_raha weather_raw crowd_web crowd_bluebird --set known=20",
+    "normalised": "league.py flight_raw flight_raw+normalised flight_raha flight_raha+normalised "
+    "book_raw book_raw+normalised weather_raw weather_raw+normalised "
+    "--set algorithms=majority-vote,veracity,ltd-rbm,ltd-rbm-c,mle,ltm,two-estimates",
+    "intervals": f"intervals.py {CROWDS} flight_raha weather_raw --set synthetic=100",
+    "numbers": "numeric.py weather_raw crowd_n_emotion --set draws=200",
 }
-"""What follows ``veracity study`` to make a folder in ``docs/studies``, where the data sets are."""
+"""Script in benchmarks/studies, data sets and settings that make a folder in ``docs/studies``."""
 
 KEPT = ("study.json", "sample.csv")
 """What tests compare, beside the tables."""
 
-PLACE = re.compile(r"<!-- (table|made) (\S+) -->\n.*?<!-- end -->", re.DOTALL)
+PLACE = re.compile(r"<!-- (table|made) (\S+)(?: : ([^>]+?))? -->\n.*?<!-- end -->", re.DOTALL)
 FIGURE = re.compile(r"<!-- (\S+) : (.+?) : (.+?) -->-?[0-9]+(?:\.[0-9]+)?")
 
 
@@ -58,7 +58,7 @@ def render(page: str) -> str:
     """A page with its tables as they are in the files."""
     folder = DOCS / STUDIES_OF[page]
     text = (DOCS / page).read_text(encoding="utf-8")
-    text = PLACE.sub(lambda place: _filled(folder, place[1], place[2]), text)
+    text = PLACE.sub(lambda place: _filled(folder, *place.groups()), text)
     return FIGURE.sub(lambda place: _figure(folder, place), text)
 
 
@@ -69,10 +69,16 @@ def _figure(folder: Path, place: re.Match[str]) -> str:
     return f"<!-- {name} : {row} : {column} -->{_cell(cell)}"
 
 
-def _filled(folder: Path, what: str, name: str) -> str:
-    file = folder / f"{name}.csv"
-    content = _made(folder, name) if what == "made" else _table(pl.read_csv(file))
-    return f"<!-- {what} {name} -->\n{content}\n<!-- end -->"
+def _filled(folder: Path, what: str, name: str, rows: str | None) -> str:
+    if what == "made":
+        content = _made(folder, name)
+    else:
+        table = pl.read_csv(folder / f"{name}.csv")
+        if rows:
+            table = table.filter(pl.any_horizontal(pl.col(pl.String).is_in(rows.split())))
+        content = _table(table)
+    selection = f" : {rows}" if rows else ""
+    return f"<!-- {what} {name}{selection} -->\n{content}\n<!-- end -->"
 
 
 def _made(folder: Path, name: str) -> str:
@@ -99,7 +105,8 @@ def make(name: str, data: Path) -> None:
     folder = DOCS / "studies" / name
     with tempfile.TemporaryDirectory() as temporary:
         made = Path(temporary) / name
-        command = [sys.executable, "-m", "veracity", "study", *shlex.split(MADE_BY[name])]
+        script, *words = shlex.split(MADE_BY[name])
+        command = [sys.executable, DOCS.parent / "benchmarks" / "studies" / script, *words]
         subprocess.run([*command, "--out", str(made)], cwd=data, check=True)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

@@ -1,7 +1,8 @@
-"""What the site has beside docs/: the pages that stand at the root of the repository."""
+"""Add to the site the pages at the root of the repository, and the reference."""
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ PAGES_OF_ROOT = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages of the root, with links as they are from inside docs/."""
+    """Add the pages of the root, with links as they are from inside docs/, and the reference."""
     for name in PAGES_OF_ROOT:
         text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
         files.append(File.generated(config, name.lower(), content=text))
+    reference = runpy.run_path(str(ROOT / "docs" / "reference.py"))["pages"]()
+    for name, text in reference.items():
+        files.append(File.generated(config, f"reference/{name}", content=text))
     return files
 
 

@@ -17,7 +17,7 @@ from veracity.encoding.partitions import CLAIMS_PER_BLOCK, Encoded
 from veracity.encoding.survey import Survey, counted
 from veracity.engines import Local
 from veracity.reading.claims import Claims
-from veracity.reading.schema import Kind
+from veracity.reading.roles import Kind
 
 names = st.sampled_from("abcdefgh")
 VALUE_SCHEMA = {"source": pl.String, "entity": pl.String, "value": pl.String}

@@ -26,7 +26,7 @@ settings.register_profile(
 settings.load_profile("veracity")
 
 IN_ONE_GROUP = re.compile(
-    r"/test_(spark|names|report_browser|site|study_paper|study_ablation)\.py::|\[docs/(spark)\.md\]"
+    r"/test_(spark|names|report_browser|site|study_paper)\.py::|\[docs/(spark)\.md\]"
 )
 """Tests that share what takes seconds to make: a session of Spark, a browser, a study."""
 

@@ -19,8 +19,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 
-IN_WHEEL = ("veracity/py.typed", "veracity/show/report/style.css", "veracity/show/report/script.js")
-IN_SDIST = ("README.md", "LICENSE", "CHANGELOG.md", "docs/index.md", "tests/test_docs.py")
+IN_WHEEL = ("veracity/py.typed", "veracity/show/style.css", "veracity/show/script.js")
+IN_SDIST = (
+    "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "docs/index.md", "tests/test_docs.py"
+)  # fmt: skip
 
 
 def main() -> int:

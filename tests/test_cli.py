@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import inspect
 import json
 import os
 import pty
@@ -22,8 +23,12 @@ from veracity.algorithms import CATALOGUE, algorithms
 from veracity.algorithms.catalogue import Entry
 from veracity.cli import main
 from veracity.cli.options import KIND_NAMES, use_threads
-from veracity.reading.schema import KINDS
-from veracity.show.terminal import print_json, show_table
+from veracity.errors import UnreadableFile
+from veracity.fit.fitted import Fitted
+from veracity.reading.options import ReadArguments
+from veracity.reading.roles import KINDS
+from veracity.show.sections import Section, Table
+from veracity.show.terminal import print_json, show_sections
 
 CLAIMS = "source,entity,value\na,x,1\nb,x,1\nc,x,2\n"
 BINARY = "source,fact,claim\na,f,yes\nb,f,no\nc,f,no\n"
@@ -138,7 +143,7 @@ def test_python_m_veracity_is_the_command():
         ["discover", "claims.csv", "--fast"],
         ["discover", "claims.csv", "--algorithm", "guess"],
         ["discover", "claims.csv", "--kind", "mood"],
-        ["discover", "claims.csv", "--seed", "-1"],
+        ["discover", "claims.csv", "--set", "seed=-1"],
         ["discover", "claims.csv", "--threads", "0"],
         ["discover", "claims.csv", "--min-plausibility", "2"],
         ["discover", "claims.csv", "--min-plausibility", "nan"],
@@ -151,8 +156,8 @@ def test_python_m_veracity_is_the_command():
         ["discover", "claims.csv", "--prior", "claims.csv", "--algorithm", "majority-vote"],
         ["evaluate", "run"],
         ["generate"],
-        ["generate", "--out", "run", "--values", "1"],
-        ["generate", "--out", "run", "--accuracy", "nan"],
+        ["generate", "--out", "run", "--set", "values=1"],
+        ["generate", "--out", "run", "--set", "accuracy=nan"],
     ],
     ids=" ".join,
 )
@@ -190,8 +195,8 @@ def test_options_reach_the_work(folder):
     settings = (
         "--algorithm",
         "ltd-rbm",
-        "--seed",
-        "7",
+        "--set",
+        "seed=7",
         "--threads",
         "1",
         "--min-plausibility",
@@ -225,7 +230,7 @@ def test_an_error_of_the_system_is_called_what_it_is(folder, monkeypatch, error,
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("veracity.opening.open_claims", fail)
+    monkeypatch.setattr("veracity.api.local_claims.open_claims", fail)
     assert f"error: {sentence}" in vote("claims.csv", code=1)
 
 
@@ -251,7 +256,7 @@ def test_evaluate_compares_a_run_with_truths(folder, claims, kind, truth):
     vote(claims, "--kind", kind, "--out", "run")
     (folder / "truth.csv").write_text(truth)
     assert json.loads(run("evaluate", "run", "truth.csv", "--json"))["accuracy"] == 1.0
-    assert "right or wrong" in run("evaluate", "run", "truth.csv")
+    assert "against known truths" in run("evaluate", "run", "truth.csv")
 
 
 def test_evaluate_shows_attributes_of_any_type():
@@ -263,14 +268,15 @@ def test_evaluate_shows_attributes_of_any_type():
 
 
 def test_generate_writes_claims_that_can_be_discovered_and_evaluated():
-    run("generate", "--sources", 5, "--items", 20, "--seed", 1, "--out", "synthetic")
+    settings = ("--set", "sources=5", "--set", "items=20", "--set", "seed=1")
+    run("generate", *settings, "--out", "synthetic")
     vote("synthetic/claims.parquet", "--out", "run")
     assert json.loads(run("evaluate", "run", "synthetic/truth.parquet", "--json"))["judged"] > 0
 
 
 def test_the_same_seed_generates_the_same_claims():
     for out, seed in (("one", 1), ("same", 1), ("other", 2)):
-        run("generate", "--items", 20, "--seed", seed, "--out", out)
+        run("generate", "--set", "items=20", "--set", f"seed={seed}", "--out", out)
     one, same, other = (pl.read_parquet(f"{x}/claims.parquet") for x in ("one", "same", "other"))
     assert one.equals(same)
     assert not one.equals(other)
@@ -304,9 +310,13 @@ def test_json_is_ascii_so_that_any_pipe_carries_it(folder):
     assert json.loads(output)["input"]["origin"] == "😀.csv"
 
 
+def show_table(rows):
+    show_sections([Section(tables=[Table(title="some", rows=rows)])])
+
+
 def test_names_and_values_are_shown_as_they_are_but_harmless(capsys):
     odd = ["two\nlines", "\x1b[31mred", "[bold]x[/bold]", "nul\0nul", "\u202eevil"]
-    show_table("odd", pl.DataFrame({"value": odd}), len(odd))
+    show_table(pl.DataFrame({"value": odd}))
     shown = capsys.readouterr().out
     for text in ("two\\nlines", "\\x1b[31mred", "[bold]x[/bold]", "nul\\x00nul", "\\u202eevil"):
         assert text in shown
@@ -314,12 +324,12 @@ def test_names_and_values_are_shown_as_they_are_but_harmless(capsys):
 
 def test_numbers_that_are_values_are_shown_as_given_and_counts_with_commas(capsys):
     table = pl.DataFrame({"entity": [1007], "value": [2.123456], "claims": [12345], "tpr": [0.5]})
-    show_table("numbers", table, 1)
+    show_table(table)
     assert re.search(r"│ +1007 │ 2.123456 │ 12,345 │ 0.500 │", capsys.readouterr().out)
 
 
 def test_false_is_shown_as_a_value_but_not_as_a_mark(capsys):
-    show_table("marks", pl.DataFrame({"value": [False], "contested": [False], "tied": [True]}), 1)
+    show_table(pl.DataFrame({"value": [False], "contested": [False], "tied": [True]}))
     assert re.search(r"│ false │ +│ yes +│", capsys.readouterr().out)
 
 
@@ -353,10 +363,10 @@ def test_an_algorithm_of_another_package_is_listed_and_taken(theirs):
     )
 
 
-def test_a_run_that_did_not_converge_says_so_in_its_notes_and_nowhere_else(monkeypatch):
+def test_a_run_that_did_not_converge_says_so_in_its_findings_and_nowhere_else(monkeypatch):
     hasty = Entry(CATALOGUE["ltd-rbm"].place, {"max_rounds": 2, "tolerance": 1e-15})
     monkeypatch.setitem(CATALOGUE, "ltd-rbm", hasty)
-    assert "note: ltd-rbm did not converge in 2 rounds" in run(
+    assert "caution: not-converged: ltd-rbm did not converge in 2 rounds" in run(
         "discover", "claims.csv", "--algorithm", "ltd-rbm"
     )
 
@@ -436,7 +446,7 @@ def test_a_damaged_run_gets_one_sentence(name, content):
     "command",
     [
         ["discover", "claims.csv", "--algorithm", "majority-vote"],
-        ["generate", "--items", "5"],
+        ["generate", "--set", "items=5"],
         ["demo"],
     ],
     ids=" ".join,
@@ -467,7 +477,7 @@ WORK = """
 import itertools, resource, signal, sys, time
 import polars as pl
 import veracity.engines.local as engine
-from veracity import answers
+from veracity import api
 from veracity.reading import claims
 from veracity.encoding import encode
 from veracity.cli import main
@@ -506,8 +516,8 @@ def test_a_full_disk_gets_one_sentence_and_leaves_nothing(folder):
         "claims.Claims.batches",
         "encode.ClaimNumbers.add",
         "encode._laid_out",
-        "engine.HeldLocally.collect",
-        "answers.tabulate",
+        "engine.LocalBlocks.found",
+        "api.tabulate",
         "pl.DataFrame.write_parquet",
     ],
 )
@@ -592,7 +602,7 @@ def test_a_bug_is_called_one_and_shown_in_full_only_on_request(monkeypatch):
     def fail(*arguments, **options):
         raise ZeroDivisionError("two\nlines")
 
-    monkeypatch.setattr("veracity.discovery.discover", fail)
+    monkeypatch.setattr("veracity.api.discover", fail)
     output = run("discover", "claims.csv", "--out", "run", code=1)
     assert_refused(output, "this is a bug in veracity: ZeroDivisionError: two lines; please report")
     monkeypatch.setenv("VERACITY_DEBUG", "1")
@@ -604,7 +614,7 @@ def test_too_little_memory_gets_one_sentence(monkeypatch):
     def fail(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("veracity.opening.open_claims", fail)
+    monkeypatch.setattr("veracity.api.local_claims.open_claims", fail)
     assert_refused(run("discover", "claims.csv", code=1), "out of memory")
 
 
@@ -637,13 +647,13 @@ INTERRUPTED = """
 import os, signal
 import polars as pl
 from veracity.cli import main
-import veracity.discovery
+import veracity.api
 def work(*_, **__):
     try:
         os.kill(os.getpid(), signal.SIGTERM)
     except KeyboardInterrupt:
         raise {made} from None
-veracity.discovery.discover = work
+veracity.api.discover = work
 main(["discover", "flights.csv"])
 """
 
@@ -674,7 +684,6 @@ def test_an_error_that_nobody_can_be_told_of_keeps_its_exit_code(arguments, code
 
 WRITING = {
     "discover": ["claims.csv", "--out", "mine.csv"],
-    "discover records": ["claims.csv", "--records", "mine.csv"],
     "judge": ["run", "claims.csv", "--out", "mine.csv"],
     "update": ["run", "claims.csv", "--out", "mine.csv"],
     "compare": ["claims.csv", "--out", "mine.csv"],
@@ -702,7 +711,7 @@ def test_no_command_replaces_what_exists_unless_it_is_forced(name, folder):
 
 def test_what_is_compared_is_never_replaced(folder):
     told = run("compare", "claims.csv", "--out", "claims.csv", "--force", code=1)
-    assert "is, or would be, among what is read" in told
+    assert "is, or would be, one of the input files" in told
     assert (folder / "claims.csv").read_text() == CLAIMS
 
 
@@ -746,3 +755,100 @@ def test_what_is_shown_of_numbers_has_as_many_digits_everywhere_and_no_empty_col
     run("discover", "numbers.csv", "--kind", "numeric", "--out", "run")
     assert not re.search(r"\d\.\d{10}", run("explain", "run", "x"))
     assert "plausibility" not in run("ask", "run")
+
+
+def write_claims(folder) -> str:
+    rows = [(s, e, "gate", v) for e, said in {"x": "112", "y": "122"}.items()
+            for s, v in zip("abc", said, strict=True)]  # fmt: skip
+    path = folder / "long.csv"
+    pl.DataFrame(rows, schema=["site", "flight", "field", "val"], orient="row").write_csv(path)
+    return str(path)
+
+
+NAMED = "source=site,entity=flight,attribute=field,value=val"
+
+
+@pytest.mark.parametrize(
+    ("header", "option"),
+    [
+        ("flight,field,is", "value=is"),
+        ("nr,field,gold", None),
+    ],
+)
+def test_known_truths_may_have_columns_of_their_own(tmp_path, header, option):
+    claims, truth = write_claims(tmp_path), tmp_path / "truth.csv"
+    truth.write_text(f"{header}\nx,gate,1\ny,gate,2\n")
+    named = ["--columns", NAMED]
+    said = [] if option is None else ["--truth-columns", option]
+    for words in (
+        ["compare", claims, "--truth", truth, "--algorithms", "majority-vote", *named],
+        ["profile", claims, "--truth", truth, *named],
+        ["check", claims, "--known", truth, *named],
+        ["discover", claims, "--known", truth, *named],
+    ):
+        run(*words, *said)
+        if option is not None:
+            told = run(*words, code=1)
+            assert "--truth-columns value=is" in told, told
+            assert "--columns source" not in told
+
+
+def test_an_address_is_no_folder_of_a_run(tmp_path):
+    for words in (["evaluate"], ["report"], ["judge"]):
+        more = ["--out", tmp_path / "x.html"] if words == ["report"] else ["truth.csv"]
+        told = run(*words, "postgresql://ana:secret@host/db#found", *more, code=1)
+        assert "postgresql://ana@host/db: this is an address" in told
+        assert "secret" not in told
+    with pytest.raises(UnreadableFile, match=r"s3://\.\.\.: this is an address"):
+        veracity.load("s3://bucket/run")
+
+
+def test_formats_of_sources_are_told_on_the_command_line(tmp_path):
+    rows = [(s, f"e{n}", a, v) for s, v in (("acme", "2,652"), ("base", "2.652"), ("city", "2.652"))
+            for n in range(2) for a in ("weight", "dc:size")]  # fmt: skip
+    claims = pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+    claims.write_csv(tmp_path / "c.csv")
+    words = ["discover", tmp_path / "c.csv", "--algorithm", "majority-vote", "--force", "--out"]
+    run(*words, tmp_path / "run", "--normalise=weight:acme=comma+kg,dc:size=text")
+    found = veracity.load(tmp_path / "run")
+    assert found.run.normalisation["sources"] == {"weight": {"acme": "comma, kg"}}
+    assert found.run.normalisation["attributes"]["dc:size"] == {"kind": "text"}
+    told = run(*words, tmp_path / "run", "--normalise=weight:acme=dots", code=2)
+    assert "must be one of comma, point" in told
+    told = run(*words, tmp_path / "run", "--normalise=weight:acme=comma,weight=text", code=2)
+    assert "gives weight a kind and formats" in told
+
+
+# --- the same names as in Python ------------------------------------------------------------------
+
+NOT_IN_PYTHON = {
+    "paths", "as_json", "out", "force", "figure",  # what is read, and what is done with the answer
+    "parameters", "prior",  # of the algorithm
+    "master", "threads", "memory", "spill",  # of the engine
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["discover", "compare", "check", "profile", "tune", "evaluate"])
+def test_options_have_the_names_that_python_has(command):
+    python = set(inspect.signature(getattr(veracity, command)).parameters)
+    python |= set(ReadArguments.__annotations__) if "options" in python else set()
+    named = {one.name for one in main.commands[command].params} - {"run"}
+    assert named - NOT_IN_PYTHON <= python
+
+
+@pytest.mark.parametrize("command", ["judge", "update"])
+def test_options_of_a_fit_have_the_names_that_python_has(command):
+    python = set(inspect.signature(getattr(Fitted, command)).parameters)
+    named = {one.name for one in main.commands[command].params} - {"run"}
+    assert named - NOT_IN_PYTHON <= python | set(ReadArguments.__annotations__)
+
+
+def test_help_lists_options_in_groups():
+    lines = run("discover", "--help").splitlines()
+    groups = [line for line in lines if re.fullmatch(r"[A-Z]\w+:", line)]
+    assert groups == ["Reading:", "Answer:", "Engine:", "Output:", "Options:"]
+
+
+def test_there_are_few_commands_and_options():
+    assert len(main.commands) == 18
+    assert sum(len(one.params) for one in main.commands.values()) <= 190

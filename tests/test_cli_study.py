@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -18,14 +19,11 @@ from click.testing import CliRunner
 
 import veracity
 from veracity.cli import main
-from veracity.cli.study import study as study_command
+from veracity.cli.data import STUDIES
+from veracity.cli.data import study as study_command
 from veracity.study.settings import GRID
-from veracity.synthetic import Ranges
+from veracity.synthetic import Ranges, Synthetic
 
-STUDIES = (
-    "synthetic", "runtime", "robustness", "sensitivity", "league", "asking", "ablation",
-    "statements", "intervals", "numbers",
-)  # fmt: skip
 TIMES = "source,entity,attribute,value\n" + "".join(
     f"{source},f{n},departure,{spelt}\n"
     for n in range(1, 8)
@@ -54,8 +52,11 @@ def run(*arguments, code=0):
     return result.output
 
 
+GENERATE = ("generate", "--set")
+
+
 def generate(out, seed=0):
-    run("generate", "--sources", 6, "--items", 25, "--seed", seed, "--out", out)
+    run(*GENERATE, "items=25", "--set", "sources=6", "--set", f"seed={seed}", "--out", out)
 
 
 def assert_refused(output, complaint):
@@ -69,24 +70,18 @@ def assert_refused(output, complaint):
 # --- study ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", STUDIES)
-def test_help_shows_an_example_that_can_be_typed_and_explains_every_option(name):
-    lines = run("study", name, "--help").splitlines()
-    _, *words = lines[lines.index("  Example:") + 1].split()
-    assert words[:2] == ["study", name]
-    command = study_command.commands[name]
-    command.make_context(name, words[2:])  # raises where it cannot be typed
-    assert all(isinstance(option, click.Argument) or option.help for option in command.params)
-
-
-def test_help_lists_every_study():
-    listed = run("study", "--help").split("Commands:\n")[1]
-    assert all(re.search(rf"^  {name} ", listed, re.MULTILINE) for name in STUDIES)
+def test_help_names_every_study_and_explains_every_option():
+    shown = run("study", "--help")
+    assert all(re.search(rf"^ +{name} ", shown, re.MULTILINE) for name in STUDIES)
+    _, *words = shown.splitlines()[-1].split()
+    study_command.make_context("study", words[1:])  # raises where the example cannot be typed
+    assert all(isinstance(one, click.Argument) or one.help for one in study_command.params)
 
 
 def test_a_study_of_synthetic_data_writes_all_there_is_to_see():
-    command = ("study", "synthetic", "--datasets", 2, "--algorithms", "majority-vote,mle")
-    output = run(*command, "--workers", 1, "--out", "out")
+    chosen = ("--set", "algorithms=majority-vote,mle", "--workers", 1, "--out", "out")
+    command = ("study", "synthetic", *chosen, "--set")
+    output = run(*command, "datasets=2")
     assert re.search(r"│ majority-vote +│ +0\.\d{3} ", output)
     assert "written to out; open out/index.html" in output
     kinds = {path.suffix for path in Path("out").iterdir()}
@@ -94,32 +89,33 @@ def test_a_study_of_synthetic_data_writes_all_there_is_to_see():
     rows = pl.read_parquet("out/rows.parquet")
     assert rows["dataset"].unique().sort().to_list() == [0, 1]
     before = Path("out/rows.parquet").stat().st_mtime_ns
-    assert run(*command, "--workers", 1, "--out", "out") == output
+    assert run(*command, "datasets=2") == output
     assert Path("out/rows.parquet").stat().st_mtime_ns == before
-    refused = run(*command[:3], 3, "--workers", 1, "--out", "out", code=1)
+    refused = run(*command, "datasets=3", code=1)
     assert "holds a study with other settings" in refused
 
 
 def test_a_study_of_run_time_is_shown():
-    output = run("study", "runtime", "--most", 300, "--repeats", 1, "--out", "out",
-                 "--algorithms", "majority-vote,mle")  # fmt: skip
+    settings = [word for one in ("most=300", "repeats=1", "algorithms=majority-vote,mle")
+                for word in ("--set", one)]  # fmt: skip
+    output = run("study", "runtime", *settings, "--out", "out")
     assert re.search(r"│ mle +│", output)
 
 
 def test_a_study_of_robustness_takes_datasets_raw_and_normalised():
     generate("one")
-    output = run("study", "robustness", "one/", "--normalise", "--algorithms", "mle",
+    output = run("study", "robustness", "one/", "one+normalised", "--set", "algorithms=mle",
                  "--workers", 1, "--out", "out")  # fmt: skip
     assert re.search(r"│ mle +│ one normalised +│", output)
     assert len(pl.read_csv("out/optimization_dependency.csv")) == 4
     page = Path("out/index.html").read_text()
-    assert "veracity study robustness one one+normalised --algorithms mle --out study/" in page
+    assert "veracity study robustness one one+normalised --set algorithms=mle --out study/" in page
 
 
 def test_a_study_of_sensitivity_takes_parameters():
     generate("one")
-    output = run("study", "sensitivity", "one", "--parameters", "tpr, decay", "--algorithms",
-                 "mle,ltd-rbm", "--workers", 1, "--out", "out")  # fmt: skip
+    output = run("study", "sensitivity", "one", "--set", "parameters=tpr, decay", "--set",
+                 "algorithms=mle,ltd-rbm", "--workers", 1, "--out", "out")  # fmt: skip
     assert re.search(r"│ one +│ decay +│ ltd-rbm +│", output)
     assert len(pl.read_csv("out/sensitivity.csv")) == 2 * len(GRID["tpr"]) + len(GRID["decay"])
 
@@ -128,16 +124,19 @@ def test_a_study_of_sensitivity_takes_parameters():
     "arguments",
     [
         ["synthetic"],
-        ["synthetic", "--out", "out", "--datasets", "0"],
+        ["synthetic", "--out", "out", "--set", "datasets=0"],
+        ["synthetic", "flight/", "--out", "out"],
+        ["synthetic", "--out", "out", "--set", "ranges=3"],
+        ["league", "--out", "out"],
         ["synthetic", "--out", "out", "--workers", "0"],
-        ["synthetic", "--out", "out", "--algorithms", "guess"],
-        ["synthetic", "--out", "out", "--algorithms", "gtm"],
-        ["synthetic", "--out", "out", "--algorithms", "mle,mle"],
-        ["runtime", "--out", "out", "--most", "10"],
+        ["synthetic", "--out", "out", "--set", "algorithms=guess"],
+        ["synthetic", "--out", "out", "--set", "algorithms=gtm"],
+        ["synthetic", "--out", "out", "--set", "algorithms=mle,mle"],
+        ["runtime", "--out", "out", "--set", "most=10"],
         ["robustness", "--out", "out"],
         ["robustness", "a/one", "b/one", "--out", "out"],
-        ["sensitivity", "one", "--out", "out", "--parameters", "mood"],
-        ["sensitivity", "one", "--out", "out", "--algorithms", "majority-vote"],
+        ["sensitivity", "one", "--out", "out", "--set", "parameters=mood"],
+        ["sensitivity", "one", "--out", "out", "--set", "algorithms=majority-vote"],
     ],
     ids=" ".join,
 )
@@ -161,7 +160,7 @@ def test_a_folder_of_somebody_else_is_refused(folder):
 
 def test_missing_libraries_are_missed_before_the_work(monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
-    output = run("study", "synthetic", "--datasets", 2, "--out", "out", code=2)
+    output = run("study", "synthetic", "--set", "datasets=2", "--out", "out", code=2)
     assert_refused(output, "figures need Altair.*: pip install")
 
 
@@ -171,7 +170,7 @@ from veracity.cli import main
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    main(["study", "synthetic", "--datasets", "500", "--workers", "2", "--out", "out"])
+    main(["study", "synthetic", "--set", "datasets=500", "--workers", "2", "--out", "out"])
 """
 
 
@@ -218,7 +217,7 @@ def test_profile_tells_accuracies_where_truth_is_known():
 
 def test_generate_random_draws_what_is_not_given(folder):
     for seed in (1, 2):
-        run("generate", "--random", "--items", 30, "--seed", seed, "--out", f"drawn{seed}")
+        run(*GENERATE, "items=30", "--random", "--set", f"seed={seed}", "--out", f"drawn{seed}")
     one, two = (json.loads(Path(f"drawn{n}/synthetic.json").read_text()) for n in (1, 2))
     assert one["items"] == two["items"] == 30
     for name in ("accuracy", "copying", "frequency"):
@@ -228,12 +227,25 @@ def test_generate_random_draws_what_is_not_given(folder):
 
 
 def test_an_option_at_its_usual_value_is_given_all_the_same():
-    run("generate", "--random", "--items", 30, "--accuracy", 0.7, "--out", "drawn")
+    run(*GENERATE, "items=30", "--random", "--set", "accuracy=0.7", "--out", "drawn")
     assert json.loads(Path("drawn/synthetic.json").read_text())["accuracy"] == 0.7
 
 
+def test_settings_of_generate_are_those_of_python_and_are_refused_where_they_cannot_be():
+    shown = run("generate", "--help").split("Settings, with their defaults:")[1]
+    usual = dict(re.findall(r"^ +(\w+)=(\S+) ", shown, re.MULTILINE))
+    assert usual.pop("seed") == "0"
+    assert {name: float(text) for name, text in usual.items()} == asdict(Synthetic())
+    for setting, complaint in {
+        "acuracy=0.7": "no setting 'acuracy'; did you mean 'accuracy'?",
+        "items=2.5": "--set items must be a whole number, got '2.5'",
+        "seed=-1": "--set seed must be a whole number, at least 0, got '-1'",
+    }.items():
+        assert complaint in run(*GENERATE, setting, "--out", "drawn", code=2)
+
+
 def test_without_random_everything_is_as_usual():
-    run("generate", "--items", 30, "--out", "drawn")
+    run(*GENERATE, "items=30", "--out", "drawn")
     made = json.loads(Path("drawn/synthetic.json").read_text())
     assert (made["sources"], made["accuracy"], made["copying"]) == (20, 0.7, 0.0)
 
@@ -257,13 +269,13 @@ def test_normalise_brings_spellings_together():
 
 
 def test_value_kinds_say_how_an_attribute_is_read():
-    assert not any(discover("--value-kinds", "departure=time").truths["tied"])
-    assert all(discover("--value-kinds", "departure=unchanged").truths["tied"])
+    assert not any(discover("--normalise=departure=time").truths["tied"])
+    assert all(discover("--normalise=departure=unchanged").truths["tied"])
 
 
 @pytest.mark.parametrize("kinds", ["departure", "departure=mood", "departure=time,departure=date"])
 def test_value_kinds_that_cannot_be_are_refused(kinds):
-    output = run("discover", "times.csv", "--value-kinds", kinds, "--out", "run", code=2)
+    output = run("discover", "times.csv", f"--normalise={kinds}", "--out", "run", code=2)
     assert "Traceback" not in output
     assert not Path("run").exists()
 
@@ -272,37 +284,30 @@ def test_value_kinds_that_cannot_be_are_refused(kinds):
 
 
 def test_slow_algorithms_judge_fewer_datasets_and_parameters_can_be_fixed():
-    run(
-        *(
-            "study",
-            "synthetic",
-            "--datasets",
-            3,
-            "--algorithms",
-            "majority-vote,mle",
-            "--workers",
-            1,
-        ),
-        *("--only-first", "mle=2", "--fix", "items=40", "--fix", "sources=20", "--out", "out"),
-    )
+    settings = ("datasets=3", "algorithms=majority-vote,mle", "only_first.mle=2",
+                "fixed.items=40", "fixed.sources=20")  # fmt: skip
+    words = [word for one in settings for word in ("--set", one)]
+    run("study", "synthetic", *words, "--workers", 1, "--out", "out")
     rows = pl.read_parquet("out/rows.parquet")
     assert dict(rows["algorithm"].value_counts().iter_rows())["mle"] == 2
     assert rows["parameter_items"].unique().to_list() == [40]
     page = Path("out/index.html").read_text()
-    assert "--fix items=40 --fix sources=20 --only-first mle=2" in page
+    assert "--set fixed.items=40 --set fixed.sources=20 --set only_first.mle=2" in page
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("settings", "complaint"),
     [
-        (("--only-first", "mle"), "'mle' is no NAME=NUMBER"),
-        (("--only-first", "mle=0"), "a number from 1"),
-        (("--only-first", "ltm=5", "--algorithms", "mle"), "one of the algorithms"),
-        (("--fix", "colour=3"), "no parameter 'colour' to fix"),
-        (("--fix", "items=many"), "'items=many' is no NAME=NUMBER"),
+        (["only_first.mle"], "'only_first.mle' is no setting of this study"),
+        (["only_first.mle=0"], "a number from 1"),
+        (["only_first.ltm=5", "algorithms=mle"], "one of the algorithms"),
+        (["fixed.colour=3"], "no parameter 'colour' to fix"),
+        (["fixed.items=many"], "'fixed.items=many': the value must be like"),
+        (["colour=3"], "there are NAME=VALUE for algorithms, datasets, ranges"),
     ],
 )
-def test_what_cannot_be_limited_or_fixed_is_refused(words, complaint):
+def test_settings_that_cannot_be_are_refused(settings, complaint):
+    words = [word for one in settings for word in ("--set", one)]
     output = run("study", "synthetic", *words, "--out", "out", code=2)
     assert re.search(complaint, output), output
     assert not Path("out").exists()
@@ -313,8 +318,9 @@ def test_other_hyperparameters_may_stay_at_the_optima_of_a_robustness_study():
     Path("optima.csv").write_text(
         'algorithm,dataset,accuracy,setting\nmle,one,1,"{""tpr"": 0.6}"\n'
     )
-    run("study", "sensitivity", "one", "--algorithms", "mle", "--parameters", "fpr", "--coarse",
-        "--optima", "optima.csv", "--workers", 1, "--out", "out")  # fmt: skip
+    settings = ("algorithms=mle", "parameters=fpr", "coarse=yes", "optima=optima.csv")
+    words = [word for one in settings for word in ("--set", one)]
+    run("study", "sensitivity", "one", *words, "--workers", 1, "--out", "out")
     made = json.loads(Path("out/study.json").read_text())
     assert made["settings"]["optima"] == {"mle one": {"tpr": 0.6}}
     assert len(pl.read_csv("out/sensitivity.csv")) == 8
@@ -322,5 +328,5 @@ def test_other_hyperparameters_may_stay_at_the_optima_of_a_robustness_study():
 
 def test_a_file_without_optima_is_refused():
     generate("one")
-    output = run("study", "sensitivity", "one", "--optima", "times.csv", "--out", "out", code=1)
+    output = run("study", "sensitivity", "one", "--set", "optima=times.csv", "--out", "out", code=1)
     assert_refused(output, "times.csv: no table of optima")

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import veracity
+from veracity.api import prepare
 from veracity.dependence.agreement import (
     Agreement,
     Dependence,
@@ -24,7 +25,6 @@ from veracity.dependence.coverage import (
     taken_over,
 )
 from veracity.dependence.deciding import decided_by_copies, disputed_items
-from veracity.preparing import prepare
 from veracity.show.report import write_report
 
 ITEMS = 300
@@ -63,7 +63,7 @@ def sites(seed, *, copiers, share=1.0, labels=0, dense=False, honest=14, accurac
 
 def accuracy_of(claims, truth, **parameters):
     return veracity.evaluate(
-        veracity.discover(claims, veracity.Veracity(**parameters)), truth
+        veracity.discover(claims, veracity.algorithms.Veracity(**parameters)), truth
     ).accuracy
 
 
@@ -285,19 +285,23 @@ def test_copies_count_where_counting_them_once_leaves_nothing_to_decide_by():
     claims, truth = register(0)
     vote, told, once = (
         veracity.evaluate(veracity.discover(claims, algorithm), truth).accuracy
-        for algorithm in ("majority-vote", "veracity", veracity.Veracity(most_undecided=1.0))
+        for algorithm in (
+            "majority-vote",
+            "veracity",
+            veracity.algorithms.Veracity(most_undecided=1.0),
+        )
     )
     assert told > vote - 0.01
     assert once < vote - 0.1
     result = veracity.discover(claims)
-    assert any("two readings: if copies count once" in note for note in result.notes)
+    assert result.findings["seen"][0].startswith("if copies count once")
 
 
 def test_known_truths_decide_whether_copies_count_once():
     claims, _ = register(1)
     told, once = (
         veracity.discover(claims, algorithm).truths.select("entity", "attribute", "value")
-        for algorithm in ("veracity", veracity.Veracity(most_undecided=1.0))
+        for algorithm in ("veracity", veracity.algorithms.Veracity(most_undecided=1.0))
     )
     known = once.join(told, on=["entity", "attribute", "value"], how="anti")
     result = veracity.discover(claims, known=known.sort("entity", "attribute").head(20))
@@ -351,24 +355,23 @@ def test_of_exact_copies_it_does_not_show_who_copies():
     assert found["direction"].to_list() == [0.5] * 3
 
 
-def test_a_note_tells_that_sources_copy():
+def test_a_finding_tells_that_sources_copy():
     claims, _ = sites(1, copiers=2)
-    [note] = [note for note in veracity.discover(claims).notes if note.startswith("copies")]
-    assert note.startswith("copies: copier 0, copier 1, original may have copied; ")
-    assert " mistakes, where independent sources would share " in note
+    result = veracity.discover(claims)
+    [seen] = result.findings.filter(name="near-copies")["seen"]
+    assert seen.startswith("copier 0, copier 1, original may have copied; ")
+    assert " mistakes, where independent sources would share " in seen
+    assert seen.endswith("would lose it if counted once, as this answer does")
+    vote = veracity.discover(claims, "majority-vote")
+    [seen] = vote.findings.filter(name="near-copies")["seen"]
+    assert seen.endswith("would lose it if counted once")
     others = claims.with_columns(pl.col("source").str.replace("copier", "mirror"))
     elsewhere = others.with_columns(
         pl.col("source") + "!", pl.col("entity") + ITEMS, pl.col("value") + "!"
     )
-    [note] = [
-        note
-        for note in veracity.discover(pl.concat([others, elsewhere])).notes
-        if note.startswith("copies")
-    ]
-    assert note.startswith(
-        "copies: 6 sources in 2 groups may have copied; the largest group is "
-        "mirror 0, mirror 1, original; "
-    )
+    result = veracity.discover(pl.concat([others, elsewhere]))
+    [seen] = result.findings.filter(name="near-copies")["seen"]
+    assert " may have copied, and 1 more group, too; " in seen
 
 
 def workers(seed):
@@ -390,7 +393,7 @@ def test_no_honest_worker_is_named():
         result = veracity.discover(claims)
         assert result.copies.is_empty()
         assert len(veracity.profile(claims).pairs) == 0
-        assert not any(note.startswith("copies") for note in result.notes)
+        assert "near-copies" not in result.findings["name"]
 
 
 def test_default_profile_and_health_check_name_the_same_pairs(tmp_path):
@@ -400,9 +403,9 @@ def test_default_profile_and_health_check_name_the_same_pairs(tmp_path):
     assert len(pairs) >= 6
     assert veracity.profile(claims).pairs.equals(pairs)
     assert veracity.profile(result).pairs.equals(pairs)
-    [near] = [one for one in veracity.check(claims).warnings if one.name == "near-copies"]
+    [near] = [one for one in veracity.check(claims).findings if one.name == "near-copies"]
     named = set(pairs["source"]) | set(pairs["original"])
-    assert {name for group in near.evidence["names"] for name in group.split(", ")} == named
+    assert {name for group in near.examples["names"] for name in group.split(", ")} == named
     write_report(result, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert "Pairs of sources that may have copied" in page
@@ -426,9 +429,9 @@ def test_the_evidence_is_counted_right():
     assert pair["direction"] == 0.5
 
 
-def test_no_note_tells_of_copies_where_nobody_copies():
+def test_no_finding_tells_of_copies_where_nobody_copies():
     claims, _ = sites(1, copiers=0)
-    assert not any(note.startswith("copies") for note in veracity.discover(claims).notes)
+    assert "near-copies" not in veracity.discover(claims).findings["name"]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 
 import veracity
 from veracity.errors import ParameterError
-from veracity.plot import save_figure
 
 KRIPPENDORFF = {
     "A": "123321412...",
@@ -37,11 +36,14 @@ def labels(said=LABELS, names=NAMES):
 # --- agreement ------------------------------------------------------------------------------------
 
 
+def agreement(claims, **options):
+    """Alpha and kappa of a profile."""
+    found = veracity.profile(claims, **options)
+    return found.alpha, found.kappa
+
+
 def test_alpha_of_krippendorffs_own_example():
-    found = veracity.agreement(labels(KRIPPENDORFF))
-    assert round(found.alpha, 3) == 0.743
-    assert (found.items, found.claims) == (11, 40)
-    assert found.by_attribute is None
+    assert round(veracity.profile(labels(KRIPPENDORFF)).alpha, 3) == 0.743
 
 
 def test_kappa_of_fleiss():
@@ -50,39 +52,35 @@ def test_kappa_of_fleiss():
         for t, counts in enumerate(FLEISS)
         for i, label in enumerate(np.repeat(np.arange(5), counts))
     ]
-    found = veracity.agreement(pl.DataFrame(rows, schema=NAMES, orient="row"))
+    found = veracity.profile(pl.DataFrame(rows, schema=NAMES, orient="row"))
     assert round(found.kappa, 3) == 0.210
-    assert round(found.observed, 3) == 0.378
-    assert round(found.expected, 3) == 0.213
 
 
 def test_agreement_is_the_same_of_a_result_of_yes_and_no_and_however_blocks_are_cut():
     said = {w: line.replace("c", "a") for w, line in LABELS.items()}
-    of_labels = veracity.agreement(labels(said)).measures()
     facts = labels(said, ["source", "fact", "claim"]).with_columns(pl.col("claim") == "a")
-    of_facts = veracity.agreement(facts, kind="binary").measures()
     result = veracity.discover(labels(said), engine=veracity.Local(claims_per_block=5))
-    for name, number in veracity.agreement(result).measures().items():
-        assert_allclose([number, of_facts[name]], of_labels[name])
+    for other in (agreement(facts, kind="binary"), agreement(result)):
+        assert_allclose(other, agreement(labels(said)))
 
 
 def test_attributes_are_compared_with_themselves_only():
     both = pl.concat([labels().with_columns(attribute=pl.lit(a)) for a in ("x", "y")])
-    found = veracity.agreement(both)
-    assert_allclose(found.by_attribute["alpha"], veracity.agreement(labels()).alpha)
-    assert_allclose(found.alpha, found.by_attribute["alpha"][0])
+    renamed = pl.concat(
+        [labels().with_columns(attribute=pl.lit(a), label=a + pl.col("label")) for a in ("x", "y")]
+    )
+    assert_allclose(agreement(both), agreement(renamed))
+    assert_allclose(agreement(both), agreement(labels()))
 
 
 def test_where_nobody_can_differ_there_is_no_alpha():
-    assert veracity.agreement(labels({"a": "xx", "b": "xx"})).alpha is None
-    assert "cannot be measured" in repr(veracity.agreement(labels({"a": "xy"})))
-    with pytest.raises(ParameterError, match="not for numeric claims"):
-        veracity.agreement(labels({"a": "12"}), kind="numeric")
+    assert agreement(labels({"a": "xx", "b": "xx"})) == (None, None)
+    assert agreement(labels({"a": "xy"})) == (None, None)
+    assert agreement(labels({"a": "12"}), kind="numeric") == (None, None)
 
 
-def test_a_profile_and_a_check_tell_alpha():
-    assert veracity.check(labels()).alpha == veracity.agreement(labels()).alpha
-    assert veracity.profile(labels()).alpha == veracity.agreement(labels()).alpha
+def test_a_check_has_the_alpha_of_the_profile():
+    assert veracity.check(labels()).alpha == veracity.profile(labels()).alpha
     assert ", alpha 0." in repr(veracity.profile(labels()))
 
 
@@ -121,7 +119,7 @@ def test_confusions_are_refused_where_values_are_no_labels(flights):
 def test_confusions_are_drawn(tmp_path):
     result = veracity.discover(labels(), "dawid-skene")
     file = tmp_path / "figure.svg"
-    save_figure(result.plot.confusions(theme="dark"), file)
+    result.plot.confusions(theme="dark").save(file)
     text = file.read_text(encoding="utf-8")
     for word in ("Who confuses what", "label said", "true label", "cem"):
         assert word in text

@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 
 import veracity
 from veracity.errors import ParameterError, RaggedRows, TooLarge, UnreadableFile, WrongEncoding
-from veracity.io import csv_file
-from veracity.io.csv_file import DELIMITERS, CsvReader, open_csv
+from veracity.io import text_files
+from veracity.io.text_files import DELIMITERS, CsvReader, open_csv
 
 HEADER = "source,entity,value\n"
 ROWS = [("a", "x", "1"), ("b", "x", "2")]
@@ -34,9 +34,9 @@ def read(request, tmp_path, monkeypatch):
         path = tmp_path / "claims.csv"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         if request.param != "at once":
-            monkeypatch.setattr(csv_file, "LONG_TEXT", -1)
+            monkeypatch.setattr(text_files, "LONG_TEXT", -1)
         if request.param == "in batches as if it were large":
-            monkeypatch.setattr(csv_file, "LARGE_TEXT", -1)
+            monkeypatch.setattr(text_files, "LARGE_TEXT", -1)
         reader = open_csv(path, encoding, [])
         return pl.concat(list(reader.batches(reader.names)))
 
@@ -221,7 +221,7 @@ def test_a_gzip_file_that_is_cut_off_and_in_another_encoding_is_an_error_that_sa
 def test_a_file_that_memory_cannot_hold_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "claims.csv"
     path.write_bytes(b"source,entity,value\n" + b'a,x,"1"\n' * 1_000)
-    monkeypatch.setattr(csv_file, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(text_files, "free_memory", lambda: 10_000)
     with pytest.raises(TooLarge, match=r"its rows need more than the 0.0 GB of memory"):
         open_csv(path, "utf-8", [])
 
@@ -230,7 +230,7 @@ def test_long_text_is_read_while_it_is_encoded_and_gives_the_same(tmp_path, flig
     path = tmp_path / "claims.csv"
     flights.claims.with_columns(pl.col("value") + " é").write_csv(path)
     at_once = veracity.discover(path)
-    monkeypatch.setattr(csv_file, "LONG_TEXT", 0)
+    monkeypatch.setattr(text_files, "LONG_TEXT", 0)
     reader = open_csv(path, "utf-8", [])
     assert isinstance(reader, CsvReader)
     assert len(reader.head(10)) == 10
@@ -244,7 +244,7 @@ def test_long_text_is_read_while_it_is_encoded_and_gives_the_same(tmp_path, flig
 def test_a_row_that_is_wrong_is_named_also_far_down_in_long_text(tmp_path, monkeypatch, line):
     path = tmp_path / "claims.csv"
     path.write_text(HEADER + "a,x,1\n" * 200_000 + f"{line}\n" + "b,x,2\n" * 99)
-    monkeypatch.setattr(csv_file, "LONG_TEXT", 0)
+    monkeypatch.setattr(text_files, "LONG_TEXT", 0)
     with pytest.raises(RaggedRows, match="line 200002 has"):
         veracity.discover(path, "majority-vote")
 

@@ -83,7 +83,7 @@ def test_sources_that_rose_or_fell(flights):
 
 
 def test_other_settings_are_told():
-    one, two = (vote(ROWS, algorithm=veracity.Veracity(strength=s)) for s in (1.0, 8.0))
+    one, two = (vote(ROWS, algorithm=veracity.algorithms.Veracity(strength=s)) for s in (1.0, 8.0))
     assert veracity.diff(one, two).notes == ["the parameter strength was 1.0, and is 8.0"]
 
 

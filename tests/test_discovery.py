@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import fields
+from inspect import Parameter, signature
+
 import polars as pl
 import pytest
 
 import veracity
-from veracity import LTDRBM
+from veracity.algorithms import LTDRBM
 from veracity.errors import ParameterError
+from veracity.fit.fitted import Fitted
+from veracity.reading.options import ReadArguments, ReadOptions
 
 
 def test_discover_needs_no_more_than_claims(two_against_one):
@@ -33,7 +38,8 @@ def test_reaching_the_limit_is_not_converging(flights):
         exec("discover(claims, LTDRBM(max_rounds=2))", names)
     assert not result.converged
     assert "NOT converged" in repr(result)
-    assert any("did not converge in 2 rounds" in note for note in result.notes)
+    [seen] = result.findings.filter(name="not-converged")["seen"]
+    assert "did not converge in 2 rounds: the last change was " in seen
 
 
 def test_a_seed_given_to_discover_takes_the_place_of_the_algorithms_own(flights):
@@ -56,17 +62,17 @@ def test_progress_tells_of_every_phase_and_round(flights):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([("a", "x", "1"), ("a", "y", "1")], "there is a single source"),
+        ([("a", "x", "1"), ("a", "y", "1")], "1 of 1 sources (100%) shares no item"),
         (
             [("a", "x", "1"), ("b", "x", "2"), ("c", "y", "1")],
             "1 of 3 sources (33%) shares no item",
         ),
-        ([("a", "x", "1"), ("b", "x", "1")], "no source contradicts another"),
+        ([("a", "x", "1"), ("b", "x", "1")], "sources differ on 0 of 1 shared items"),
     ],
 )
-def test_notes_say_what_the_claims_cannot_carry(rows, words):
+def test_findings_say_what_the_claims_cannot_carry(rows, words):
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
-    assert any(words in note for note in veracity.discover(claims).notes)
+    assert any(words in seen for seen in veracity.discover(claims).findings["seen"])
 
 
 def test_claims_in_good_order_get_no_notes(flights):
@@ -82,9 +88,7 @@ def test_a_run_tells_how_many_truths_were_known_and_how_long_reading_took(two_ag
 
 
 def test_an_unknown_algorithm_is_refused_with_those_there_are(two_against_one):
-    with pytest.raises(
-        veracity.errors.ParameterError, match="no algorithm 'best'; there are veracity"
-    ):
+    with pytest.raises(ParameterError, match="no algorithm 'best'; there are veracity"):
         veracity.discover(two_against_one, "best")
 
 
@@ -92,24 +96,24 @@ def test_an_unknown_algorithm_is_refused_with_those_there_are(two_against_one):
     "name", ["Dawid-Skene", "DawidSkene", "dawid_skene", "david-skene", "dawid"]
 )
 def test_an_algorithm_whose_name_is_nearly_right_is_asked_for(two_against_one, name):
-    with pytest.raises(veracity.errors.ParameterError, match=r"did you mean 'dawid-skene'\?$"):
+    with pytest.raises(ParameterError, match=r"did you mean 'dawid-skene'\?$"):
         veracity.discover(two_against_one, name)
 
 
 def test_an_algorithm_for_other_claims_is_refused_with_what_to_say(two_against_one):
-    with pytest.raises(veracity.errors.ParameterError, match="or say kind='numeric', or --kind"):
+    with pytest.raises(ParameterError, match="or set kind='numeric' or --kind"):
         veracity.discover(two_against_one, "gtm")
 
 
 def test_a_minimum_plausibility_out_of_range_is_refused(two_against_one):
-    with pytest.raises(veracity.errors.ParameterError, match="must be between 0 and 1, got 2"):
+    with pytest.raises(ParameterError, match="must be between 0 and 1, got 2"):
         veracity.discover(two_against_one, min_plausibility=2)
 
 
 def test_claims_already_read_keep_the_kind_they_were_read_with(two_against_one):
     table = veracity.read_claims(two_against_one, kind="multiple")
     assert veracity.discover(table).kind == "multiple"
-    with pytest.raises(veracity.errors.ParameterError, match="settled when the claims were read"):
+    with pytest.raises(ParameterError, match="cannot be changed after the claims"):
         veracity.discover(table, kind="categorical")
 
 
@@ -117,7 +121,8 @@ def test_sources_that_are_mostly_wrong_raise_the_suspicion_of_a_flip():
     prior = veracity.Prior(tpr=0.2, fpr=0.8)
     claims = pl.DataFrame({"source": list("abc"), "fact": ["p"] * 3, "claim": [True, True, False]})
     result = veracity.discover(claims, LTDRBM(prior=prior), kind="binary")
-    assert any("may be flipped" in note for note in result.notes)
+    [seen] = result.findings.filter(name="flip-risk")["seen"]
+    assert "sources support false facts more often than true ones" in seen
 
 
 @pytest.mark.parametrize("wrong", [2, -0.1, float("nan"), "x", {}])
@@ -145,3 +150,41 @@ def test_a_budget_is_a_number(two_against_one, budget):
 def test_half_of_a_pair_of_characters_is_nobodys_name(two_against_one):
     with pytest.raises(ParameterError, match="no entity"):
         veracity.discover(two_against_one).why("\ud800")
+
+
+# --- arguments of reading -------------------------------------------------------------------------
+
+
+def test_every_function_that_reads_claims_takes_the_same_arguments():
+    names = set(ReadArguments.__annotations__)
+    private = {"likely", "likely_wide", "columns_option"}  # the library gives them
+    assert {one.name for one in fields(ReadOptions)} - private == names
+    for spelt_out in (veracity.discover, veracity.read_claims):
+        assert names <= set(signature(spelt_out).parameters)
+    others = (veracity.check, veracity.compare, veracity.profile, veracity.tune)
+    for function in (*others, Fitted.judge, Fitted.update):
+        options = signature(function).parameters["options"]
+        assert options.kind is Parameter.VAR_KEYWORD
+        assert options.annotation == "Unpack[ReadArguments]"
+
+
+def test_an_argument_that_is_misspelt_is_told(two_against_one):
+    for function in (veracity.profile, veracity.check, veracity.compare):
+        with pytest.raises(TypeError, match=r"no argument 'colums'; did you mean 'columns'\?"):
+            function(two_against_one, colums={})
+    result = veracity.discover(two_against_one, "majority-vote")
+    with pytest.raises(TypeError, match=r"no argument 'normalize'; did you mean 'normalise'\?"):
+        veracity.profile(result, normalize=True)
+    with pytest.raises(ParameterError, match="cannot be changed after the claims"):
+        veracity.profile(result, normalise=True)
+
+
+def test_what_a_fit_settles_cannot_be_said_again(two_against_one):
+    fitted = veracity.discover(two_against_one, "mle").fitted
+    with pytest.raises(ParameterError, match="kind is that of the fit"):
+        fitted.judge(two_against_one, kind="multiple")
+
+
+def test_a_name_that_moved_says_where_it_is():
+    with pytest.raises(AttributeError, match=r"'MLE'; it is veracity\.algorithms\.MLE"):
+        _ = veracity.MLE

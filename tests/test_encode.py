@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 import veracity
 from claims import as_block, as_encoded, value_rows
 from veracity.encoding.encode import _in_portions, encode
-from veracity.encoding.numbering import (
+from veracity.encoding.names import (
     Hashes,
     Numbered,
     _paired_by_hash,
@@ -282,8 +282,8 @@ def test_many_small_batches_are_numbered_as_one_large_one(tmp_path, monkeypatch)
     for number, part in enumerate(rows.iter_slices(37)):
         part.write_parquet(tmp_path / f"{number:03}.parquet")
     for few in (10_000, 10):
-        monkeypatch.setattr("veracity.encoding.encode.FEW", few)
-        monkeypatch.setattr("veracity.kernels.loading.FEW", few)
+        monkeypatch.setattr("veracity.encoding.encode.MAX_CLAIMS_NUMPY", few)
+        monkeypatch.setattr("veracity.kernels.MAX_CLAIMS_NUMPY", few)
         parts = encode(open_claims(tmp_path, ReadOptions()))
         assert parts.names.sources.equals(whole.names.sources)
         assert parts.facts.equals(whole.facts)

@@ -22,8 +22,7 @@ from veracity import Local
 from veracity.algorithms.base import Turn
 from veracity.dependence.pairs import PairCounts
 from veracity.encoding.survey import Largest
-from veracity.engines import can_merge, merged
-from veracity.engines.merging import merged_all
+from veracity.trees import merged, merged_all
 
 both_numbers_of_threads = pytest.mark.parametrize("threads", [1, 3])
 
@@ -61,22 +60,6 @@ def test_the_largest_stays_the_largest():
     assert merged((Largest(3.0),), (Largest(7.0),)) == (7.0,)
     assert merged(merged(Largest(3.0), Largest(-7.0)), Largest(5.0)) == 5.0
     assert isinstance(merged(Largest(3.0), 7.0), Largest)  # a number that was kept in a file
-
-
-@pytest.mark.parametrize(
-    "kept",
-    [
-        (0, np.array([1])),
-        (np.array([1]), np.array([], dtype=np.int64)),
-        (np.array([[1]]), np.array([[1]])),
-        (np.array(["a"]), np.array([1])),
-        (np.array([1]),),
-    ],
-)
-def test_what_was_kept_of_pairs_may_be_of_any_others_but_has_two_columns(kept):
-    total = PairCounts(np.array([1, 3]), np.array([4, 5]))
-    assert not can_merge(kept, total)
-    assert can_merge((np.array([7]), np.array([2])), total)
 
 
 def test_an_array_that_lacks_the_last_rows_has_zeros_there():
@@ -141,7 +124,7 @@ def as_text(block, state, turn):
 def test_what_is_found_comes_in_the_order_of_the_blocks(threads):
     shuffled = [blocks_of(20)[number] for number in np.random.default_rng(0).permutation(20)]
     with Local(threads=threads).hold(shuffled) as blocks:
-        assert list(blocks.collect(number_of, None, Turn())) == list(range(20))
+        assert list(blocks.found(number_of, None, Turn())) == list(range(20))
         assert blocks.sweep(as_text, "-", Turn()) == "".join(f"-{n}" for n in range(20))
 
 
@@ -176,7 +159,7 @@ def test_never_many_more_answers_wait_than_there_are_threads():
         return block.number, None
 
     with held(n_blocks=50, threads=2) as blocks:
-        answers = blocks.collect(note, None, Turn())
+        answers = blocks.found(note, None, Turn())
         assert next(answers) == 0
         assert len(done) <= 4
         assert list(answers) == list(range(1, 50))
@@ -194,7 +177,7 @@ def test_what_is_kept_beside_a_block_comes_back_with_it(threads):
     with held(threads=threads) as blocks:
         for number in (1, 2, 3):
             blocks.sweep(remember, None, Turn(number))
-        kept = list(blocks.collect(lambda block, state, turn: (turn.memory, None), None, Turn()))
+        kept = list(blocks.found(lambda block, state, turn: (turn.memory, None), None, Turn()))
     assert kept == [tuple((number, turn) for turn in (1, 2, 3)) for number in range(7)]
 
 
@@ -226,7 +209,7 @@ def test_every_lane_goes_through_all_blocks_in_order_with_a_memory_of_its_own(th
         for number in (1, 2):
             arrived = blocks.walk(go, lanes, Turn(number))
             assert arrived == tuple((name, [0, 1, 2, 3]) for name in "abcde")
-        kept = list(blocks.collect(look, None, Turn()))
+        kept = list(blocks.found(look, None, Turn()))
     assert kept == [("aa", "bb", "cc", "dd", "ee")] * 4
 
 

@@ -143,9 +143,9 @@ def test_truths_that_the_run_knew_are_told():
     assert note.startswith("1 of the 2 items judged was known to the run")
 
 
-def test_measures_are_told_in_a_line(flights):
+def test_measures_are_printed_as_a_table(flights):
     found = veracity.evaluate(veracity.discover(flights.claims), flights.truth)
-    assert str(found).startswith(f"400 judged: accuracy {found.accuracy:.3f}, log loss ")
+    assert f"│ all       │    400 │    {found.accuracy:.3f} │" in str(found)
     compared = veracity.compare(flights.claims, flights.truth, algorithms=["majority-vote"])
     assert "majority-vote" in str(compared)
     assert "Result" not in str(compared)

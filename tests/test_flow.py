@@ -13,7 +13,8 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_encoded, binary_rows, started, value_rows
-from veracity import LTDRBM, Local, Prior, Rate
+from veracity import Local, Prior
+from veracity.algorithms import LTDRBM, Rate
 from veracity.algorithms.base import Turn
 from veracity.errors import NotConverged, ParameterError
 from veracity.synthetic import Synthetic
@@ -226,7 +227,7 @@ def test_samples_cannot_be_followed():
 def test_the_way_is_not_kept_but_the_place_is(drawn, single_truth):
     fitted = discover(drawn.claims, flow(single_truth=single_truth)).fitted
     assert fitted.state.flow is None
-    assert not any(name.startswith("state/flow") for name in fitted.to_arrays())
+    assert not any(name.startswith("state.flow") for name in fitted.to_arrays())
 
 
 @both_machines

@@ -257,7 +257,7 @@ def test_western_encodings_are_found_out_and_told(tmp_path, encoding):
 )
 def test_no_encoding_is_guessed_where_it_would_be_wrong(tmp_path, content):
     (tmp_path / "claims.csv").write_bytes(content)
-    with pytest.raises(WrongEncoding, match="say which encoding it is"):
+    with pytest.raises(WrongEncoding, match="name the encoding"):
         vote(tmp_path / "claims.csv")
 
 

@@ -17,7 +17,6 @@ from claims import binary_rows, value_rows
 from marks import few_kinds
 from veracity.algorithms import CATALOGUE
 from veracity.result.intervals import beta_range
-from veracity.result.layout import saved_tables
 from veracity.synthetic import Synthetic
 
 RATES = ("tpr", "fpr", "accuracy")
@@ -130,8 +129,8 @@ def test_known_truths_tell_even_of_a_lone_source():
 
 
 def test_a_fixed_rate_is_what_it_is():
-    rate = veracity.Rate(tpr=0.6, fpr=0.1, fixed=True)
-    algorithm = veracity.LTDRBM(prior=veracity.Prior(of_source={"a": rate}))
+    rate = veracity.algorithms.Rate(tpr=0.6, fpr=0.1, fixed=True)
+    algorithm = veracity.algorithms.LTDRBM(prior=veracity.Prior(of_source={"a": rate}))
     claims = Synthetic(sources=5, items=60).draw(seed=3).claims
     claims = claims.with_columns(pl.col("source").replace("source0", "a"))
     (fixed,) = discover(claims, algorithm).sources.filter(pl.col("source") == "a").to_dicts()
@@ -180,13 +179,7 @@ def false_facts(result, truth):
     true = truth.with_columns(is_true=pl.lit(value=True))
     facts = result.facts.join(true, on=[*keys, "value"], how="left", maintain_order="left")
     facts = facts.with_columns(n_false=pl.col("is_true").is_null().sum().over(keys))
-    claims = saved_tables(result.encoded)[0]
-    spoken = pl.DataFrame(
-        {
-            "source": result.sources["source"].gather(claims["source"]),
-            "n_false": facts["n_false"].gather(claims["fact"]),
-        }
-    )
+    spoken = result.claims.join(facts, on=[*keys, "value"])
     total = spoken.group_by("source").agg(pl.col("n_false").sum())
     return total.filter(pl.col("n_false") > 0)
 

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
-from math import factorial
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,10 +13,38 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from claims import as_block, binary_rows, value_rows
-from veracity.kernels import Machine, Numbers, Pace, cache, climbing, kept, loading, reference
-from veracity.kernels import compiled as numbas
-from veracity.kernels.kept import compiled
-from veracity.kernels.loading import kernels
+from veracity import kernels
+from veracity.kernels import MAX_CLAIMS_NUMPY, Machine, Numbers, Pace, twin
+
+MANY = MAX_CLAIMS_NUMPY + 1
+
+
+class Compiled:
+    """Compiled kernels, given what `kernels` would give them."""
+
+    def __getattr__(self, name):
+        given = (lambda argument: argument) if name == "number_names" else kernels._plain
+        return lambda *arguments: twin(name, MANY)(*map(given, arguments))
+
+
+class Reference:
+    """Kernels in NumPy."""
+
+    def __getattr__(self, name):
+        return getattr(importlib.import_module(HOME_OF_REFERENCE.get(name, BASE)), name)
+
+
+BASE = "veracity.kernels.reference"
+HOME_OF_REFERENCE = dict.fromkeys(kernels.TRAINING, "veracity.kernels.reference_training")
+compiled, reference = Compiled(), Reference()
+
+
+SUMS_AND_PAIRS = (
+    "best_two", "count_confusions", "count_false_pairs", "count_named", "count_once", "count_pairs",
+    "count_shared", "count_votes", "find_links", "normalise_log", "sum_by_source", "sum_claims",
+    "sum_confusions", "sum_met", "sum_votes", "weigh_claims",
+)  # fmt: skip
+KERNELS = (*SUMS_AND_PAIRS, *kernels.LAYOUT, *kernels.TRAINING)
 
 some_blocks = st.one_of(value_rows(), binary_rows()).map(as_block)
 seeds = st.integers(0, 2**32 - 1)
@@ -92,10 +119,9 @@ def arguments_of(name, block, seed):
         "count_pairs": (block, some_items, slot, rng.random(block.n_facts)),
         "count_false_pairs": (block, some_items, slot, 3.0 * rng.random(n_slots)),
         "count_shared": (block, slot, int(rng.integers(2, 5))),
-        "find_joined": (*rng.integers(0, some, (2, some // 2)).astype(np.int32), some),
         "find_links": (block, slot, *some_pairs(n_slots, rng)),
         "count_once": (block, slot, rng.random((n_slots, n_slots))),
-        "climb": (
+        "ascend": (
             reference.reorder(block, order),
             *(machine, pace, rng if pace.gibbs_steps else None),
         ),
@@ -141,7 +167,7 @@ def counts_of(block, truth, n_sources):
     return counts
 
 
-@pytest.mark.parametrize("name", reference.__all__)
+@pytest.mark.parametrize("name", KERNELS)
 @given(block=some_blocks, seed=seeds)
 def test_compiled_kernel_equals_reference(name, block, seed):
     expected = getattr(reference, name)(*arguments_of(name, block, seed))
@@ -169,7 +195,7 @@ def said_of_one_item(*values):
 def passes(block, machine, pace):
     """Where a pass over one item ends, by the reference and by what is compiled."""
     items = reference.reorder(block, np.array([0]))
-    return (kernel.climb(items, machine, pace, None) for kernel in (reference, compiled))
+    return (kernel.ascend(items, machine, pace, None) for kernel in (reference, compiled))
 
 
 def assert_same_end(ends):
@@ -177,17 +203,6 @@ def assert_same_end(ends):
     for one, other in zip(found, expected, strict=True):
         assert np.isfinite(other).all()
         assert_allclose(one, other, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("gibbs_steps", [0, 2])
-def test_the_pass_is_the_same_where_numba_itself_calls_it(gibbs_steps):
-    items = reference.reorder(said_of_one_item("1", "1", "2"), np.array([0]))
-    machine = Machine(np.full(3, -1.0), np.array([2.0, 2.5, 1.0]), 0.2, np.zeros(3))
-    pace = Pace(0.05, 100, 13.8, False, gibbs_steps)
-    assert_same_end(
-        kernel.climb(items, machine, pace, np.random.default_rng(1))
-        for kernel in (reference, climbing)
-    )
 
 
 def test_very_many_who_are_sure_and_agree_overflow_nothing():
@@ -220,88 +235,66 @@ def test_log_odds_never_go_beyond_their_limit(gibbs_steps, block, seed):
     for kernel in (reference, compiled):
         stream = np.random.default_rng(seed) if gibbs_steps else None
         items = kernel.reorder(block, np.arange(block.n_items))
-        a, w, b = kernel.climb(items, machine, pace, stream)
+        a, w, b = kernel.ascend(items, machine, pace, stream)
         assert max(np.abs(a).max(), np.abs(a + w).max(), abs(b)) < 0.5 + 1e-9
 
 
-def test_short_series_are_those_of_exp_and_of_artanh():
-    # Far from zero, where they are of no use, but each of their terms shows.
-    z = np.linspace(-0.6, 0.6, 7)
-    one, other = 1.0 + z, 1.0 - z
-    climbing._subtract_logs(one, other)
-    assert_allclose(one, sum(2.0 * z**k / k for k in range(1, 12, 2)), rtol=1e-9, atol=1e-12)
-    move, rate = np.linspace(-2.0, 2.0, 7), np.full(7, 0.3)
-    grown = sum(move**k / factorial(k) for k in range(1, 9))
-    climbing._move_rates(rate, move)
-    assert_allclose(move, 1.0 + 0.3 * grown, rtol=1e-9)
-    assert_allclose(rate, 0.3 * (1.0 + grown) / (1.0 + 0.3 * grown), rtol=1e-9)
-
-
-LARGE = """
-import sys, numpy as np
-from veracity.kernels.loading import kernels
-n = 60_001
-score, first = np.linspace(-3, 3, n), np.arange(n + 1)
-found = kernels.normalise_log(score[::-1], first, np.zeros(n))
-print('numba' in sys.modules, found.sum().hex(), found.flags.writeable)
+SIGNATURES = """
+import importlib, sys, warnings
+import polars as pl, veracity
+from veracity import kernels
+from veracity.engines import Local
+kernels.MAX_CLAIMS_NUMPY = 0
+warnings.simplefilter('ignore')
+drawn = veracity.synthetic.Synthetic(items=60).draw(seed=1)
+weighed = drawn.claims.with_columns(weight=pl.Series([0.5, 1.0]).gather(
+    pl.int_range(drawn.claims.height, eager=True) % 2))
+numbers = drawn.claims.with_columns(value=pl.col('value').hash() % 7)
+values = drawn.claims.with_columns(value=pl.col('entity') + pl.col('value'))
+says = drawn.claims.with_columns(claim=pl.int_range(pl.len()) % 3 > 0)
+runs = [(drawn.claims, name, {}) for name in
+        (None, 'ltd-rbm', 'ltd-rbm-cd', 'ltm', 'accu-copy', 'dawid-skene', 'three-estimates')]
+runs += [(values, None, {}), (weighed, None, {}), (numbers, 'gtm', {'kind': 'numeric'}),
+         (says, None, {}),
+         (drawn.claims, None, {'kind': 'multiple'}), (drawn.claims, None, {'known': drawn.truth})]
+for claims, algorithm, options in runs:
+    for engine in (Local(), Local(memory='1KB', claims_per_block=200)):
+        veracity.discover(claims, algorithm, engine=engine, **options)
+for module in ('compiled', 'compiled_layout', 'compiled_training'):
+    for name, found in vars(importlib.import_module('veracity.kernels.' + module)).items():
+        if not name.startswith('_') and getattr(found, 'signatures', ()):
+            print(name, len(found.signatures), *found.signatures, sep='; ')
 """
 
 
-def large(folder, **environment):
-    usual = {"NUMBA_DISABLE_JIT": "0", "NUMBA_CACHE_DIR": str(folder)}
-    told = os.environ | usual | environment
+@pytest.mark.slow
+def test_each_kernel_is_compiled_for_one_kind_of_arguments():
+    """More kinds would be compiled once more each, for seconds: in memory, on disk, all claims."""
+    usual = os.environ | {"NUMBA_DISABLE_JIT": "0"}
     done = subprocess.run(
-        [sys.executable, "-c", LARGE], env=told, capture_output=True, text=True, check=True
+        [sys.executable, "-c", SIGNATURES], env=usual, capture_output=True, text=True, check=False
     )
-    assert done.stderr == ""
-    loads_numba, *answer = done.stdout.split()
-    return loads_numba == "True", answer
+    assert not done.returncode, done.stderr
+    found = {line.split("; ")[0]: line for line in done.stdout.splitlines()}
+    assert found.keys() > {"ascend_in", "count_votes", "lay_out", "number_names", "weigh_claims"}
+    for name, line in found.items():
+        assert line.split("; ")[1] == ("2" if name == "ascend_in" else "1"), (
+            line
+        )  # with samples, too
 
 
-@pytest.mark.slow
-def test_numba_is_loaded_once_and_what_it_compiled_is_found_again(tmp_path):
-    loads_numba, answer = large(tmp_path)
-    assert loads_numba
-    assert large(tmp_path, NUMBA_NUM_THREADS="1") == (False, answer)
-    assert large(tmp_path, NUMBA_CPU_NAME="generic") == (True, answer)  # which is kept beside it
-    assert large(tmp_path) == (False, answer)
-    assert len(list(tmp_path.glob("*.kernel"))) == 2
-    assert large(tmp_path, NUMBA_DISABLE_JIT="1")[0]
+def test_kernels_are_compiled_where_nothing_can_be_cached(monkeypatch):
+    numba = pytest.importorskip("numba")
 
+    def njit(cache=False, **how):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: (function, how)
 
-def test_code_is_kept_only_with_versions_of_numba_that_were_tried(monkeypatch):
-    monkeypatch.setattr(kept, "version", lambda name: "0.99.1")
-    assert kept._only_linker.__wrapped__() is None
-
-
-@pytest.mark.slow
-def test_damaged_code_is_never_run_but_compiled_again(tmp_path):
-    _, answer = large(tmp_path)
-    (file,) = tmp_path.glob("*.kernel")
-    sound = file.read_bytes()
-    head, _, code = sound.partition(b"\n")
-    of_another_version = head.replace(b'"sources": "', b'"sources": "0') + b"\n" + code
-    for damaged in (b"", sound[:-100], sound[:-100] + bytes(100), of_another_version):
-        file.write_bytes(damaged)
-        assert large(tmp_path) == (True, answer)
-    assert large(tmp_path) == (False, answer)
-
-
-def test_code_is_made_each_time_where_it_cannot_be_kept(tmp_path):
-    (tmp_path / "file").write_bytes(b"")
-    assert large(tmp_path / "file")[0]  # in which nothing can be kept
-
-
-@pytest.mark.skipif(kept.load_linker() is None, reason="nothing is compiled")
-def test_memory_of_an_answer_stays_as_long_as_a_view_of_it_and_goes_then(monkeypatch):
-    given_back = []
-    monkeypatch.setattr(kept._Owner, "__del__", lambda own: given_back.append(own._handle))
-    found = compiled.normalise_log(np.zeros(3), np.array([0, 3]), np.array([-np.inf]))
-    view = found[1:]
-    del found
-    assert (view.tolist(), given_back) == ([1 / 3, 1 / 3], [])
-    del view
-    assert len(given_back) == 1
+    monkeypatch.setattr(numba, "njit", njit)
+    function, how = kernels.kernel(len)
+    assert function is len
+    assert how["nogil"]
 
 
 def test_arrays_of_any_layout_are_read(tmp_path):
@@ -339,10 +332,6 @@ def test_pairs_are_counted_on_every_item(twin):
 
 def as_tuple(answer):
     return answer if isinstance(answer, tuple) else (answer,)
-
-
-def test_both_modules_offer_the_same_kernels():
-    assert numbas.__all__ == reference.__all__
 
 
 @given(block=some_blocks, seed=seeds)
@@ -390,87 +379,6 @@ def test_few_claims_are_no_reason_to_load_numba():
     assert told.stdout.strip() == "False"
 
 
-@pytest.mark.slow
-def test_kernels_load_no_linear_algebra_but_those_of_others_have_it():
-    code = (
-        "import sys, numba, numpy as np; from veracity.kernels.compiled import normalise_log;"
-        "normalise_log(np.zeros(2), np.array([0, 2]), np.zeros(1));"
-        "print('scipy.linalg' in sys.modules);"
-        "print(numba.njit(lambda a: a @ a)(np.eye(2)).tolist())"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.split("\n")[:2] == ["False", "[[1.0, 0.0], [0.0, 1.0]]"]
-
-
-@pytest.mark.parametrize(
-    ("n_facts", "runs"), [(loading.FEW, reference), (loading.FEW + 2, compiled)]
-)
-def test_the_size_of_the_claims_decides_which_twin_runs(monkeypatch, n_facts, runs):
-    monkeypatch.setattr(
-        runs, "normalise_log", lambda score, first, unclaimed: "this one", raising=False
-    )
-    arguments = np.zeros(n_facts), np.array([0, n_facts]), np.array([-np.inf])
-    assert kernels.normalise_log(*arguments) == "this one"
-
-
-def test_few_claims_have_the_reference():
-    assert loading.kernels_for(loading.FEW) is reference
-    assert loading.kernels_for(loading.FEW + 1) is compiled
-
-
-def test_kernels_are_kept_where_nothing_can_be_written_but_temporary_files(monkeypatch, tmp_path):
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setattr(cache.os, "access", lambda place, mode: False)
-    monkeypatch.setattr(cache.tempfile, "gettempdir", lambda: str(tmp_path))
-    cache.find_cache()
-    place = Path(os.environ["NUMBA_CACHE_DIR"])
-    assert place.parent == tmp_path
-    assert place.stat().st_mode & 0o077 == 0  # nobody else puts there what we will run
-
-
-def test_kernels_are_kept_where_the_user_says(monkeypatch, tmp_path):
-    monkeypatch.setattr(cache.os, "access", lambda place, mode: False)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "own"))
-    cache.find_cache()
-    assert cache.places() == [tmp_path / "own"] == [Path(os.environ["NUMBA_CACHE_DIR"])]
-
-
-def test_kernels_are_kept_beside_themselves_or_in_the_cache_of_the_home(monkeypatch, tmp_path):
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    cache.find_cache()
-    assert "NUMBA_CACHE_DIR" not in os.environ  # there is room for them
-    beside = Path(cache.__file__).parent / "__pycache__"
-    assert cache.places() == [beside, tmp_path / "veracity"]
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache.places() == [beside, tmp_path / ".cache" / "veracity"]
-
-
-@pytest.mark.parametrize("taken", ["no", "open to all", "a link"])
-def test_a_user_without_a_home_or_an_entry_has_kernels_in_a_folder_of_its_own(
-    monkeypatch, tmp_path, taken
-):
-    for name in ("NUMBA_CACHE_DIR", "HOME", "XDG_CACHE_HOME", "USER", "LOGNAME", "USERNAME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("pwd.getpwuid", lambda number: {}[number])
-    monkeypatch.setattr(cache.os, "access", lambda place, mode: False)
-    monkeypatch.setattr(cache.tempfile, "tempdir", str(tmp_path))
-    usual = tmp_path / f"veracity-{os.getuid()}"
-    if taken == "open to all":
-        usual.mkdir()
-        usual.chmod(0o777)
-    elif taken == "a link":
-        usual.symlink_to(tmp_path)
-    cache.find_cache()
-    place = Path(os.environ["NUMBA_CACHE_DIR"])
-    monkeypatch.delenv("NUMBA_CACHE_DIR")
-    assert place.parent == tmp_path
-    assert (place == usual) == (taken == "no")
-    assert place.name.startswith("veracity-")
-    assert place.stat().st_mode & 0o077 == 0
-
-
 NOBODY = """
 import os
 import veracity
@@ -502,3 +410,18 @@ def test_of_no_rows_no_name_is_numbered(of):
     slots, number, new = of.number_names(np.zeros((4, 2), np.uint64), 0, nothing, nothing)
     assert (len(number), len(new)) == (0, 0)
     assert not slots.any()
+
+
+@pytest.mark.parametrize(
+    ("n_facts", "runs"), [(MAX_CLAIMS_NUMPY, "reference"), (MAX_CLAIMS_NUMPY + 1, "compiled")]
+)
+def test_the_size_of_the_claims_decides_which_twin_runs(monkeypatch, n_facts, runs):
+    module = importlib.import_module(f"veracity.kernels.{runs}")
+    monkeypatch.setattr(module, "normalise_log", lambda score, first, unclaimed: "this one")
+    arguments = np.zeros(n_facts), np.arange(n_facts + 1), np.zeros(n_facts)
+    assert kernels.normalise_log(*arguments) == "this one"
+
+
+def test_modules_of_kernels_are_no_kernels():
+    with pytest.raises(AttributeError):
+        kernels.compiled_of_nothing  # noqa: B018

@@ -72,7 +72,7 @@ def test_a_known_truth_nobody_claims_refutes_all_that_is_claimed(name, two_again
     known = pl.DataFrame({"entity": ["x"], "value": ["9"]})
     result = discover(two_against_one, name, known=known)
     assert result.truths["value"].to_list() == [None]
-    assert any("claimed by nobody" in note for note in result.notes)
+    assert any("claimed by no source" in note for note in result.notes)
 
 
 def test_known_binary_facts_are_true_or_false():
@@ -350,8 +350,7 @@ def test_attributes_that_only_claims_or_only_truths_have_are_told_of():
     of_gate = pl.lit("gate").alias("attribute")
     result = veracity.discover(said, "majority-vote", known=truth.with_columns(of_gate))
     assert (
-        "known: the claims have no attributes, so those of the truths are not looked at"
-        in result.notes
+        "known: the claims have no attributes, so those of the truths are ignored" in result.notes
     )
     claims = said.with_columns(of_gate)
     result = veracity.discover(claims, "majority-vote", known=truth)

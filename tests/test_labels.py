@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose
 
 import veracity
 from test_explain import check_plausibilities
-from veracity import Veracity
+from veracity.algorithms import Veracity
 from veracity.algorithms.default.confusion import Confusions
-from veracity.show.plot.decision import waterfall_table
 
 
 def table(rows):
@@ -125,7 +124,7 @@ def test_reasons_add_up_and_the_vote_has_a_row_of_its_own():
     for value, prior, score in values.select("value", "prior", "score").iter_rows():
         weight = total.filter(value=value)["weight"].item()
         assert prior + weight == pytest.approx(score, abs=1e-9)
-    steps = waterfall_table(result, "q7")
+    steps = result.plot.decision("q7").table
     assert "the vote" in steps["label"].to_list()
     bars = steps.filter(pl.col("part") != "score")["weight"].sum()
     assert bars == pytest.approx(steps.filter(part="score")["weight"].item())
@@ -165,8 +164,8 @@ def test_where_nothing_can_be_learned_the_vote_answers_and_says_so():
             rows.append((f"again{one}", f"q{item}", "abc"[one]))
     claims = table(rows)
     result, vote = veracity.discover(claims), veracity.discover(claims, "majority-vote")
-    assert any(note.startswith("nothing-to-learn: ") for note in result.notes)
-    assert "nothing-to-learn" in [one.name for one in veracity.check(result).warnings]
+    assert "nothing-to-learn" in result.findings["name"]
+    assert "nothing-to-learn" in [one.name for one in veracity.check(result).findings]
     facts = result.facts.sort("entity", "value").join(
         vote.facts.select("entity", "value", vote="plausibility"), on=["entity", "value"]
     )
@@ -214,10 +213,10 @@ def test_a_family_with_a_quarter_of_the_claims_counts_once_and_says_so(share):
         members = {f"w{n}" for n in range(int(share * 20))}
         names = result.encoded.names.sources
         assert set(names.filter(model(result).family > 0.0).to_list()) == members
-        assert any(note.startswith("one-family: ") for note in result.notes)
+        assert "one-family" in result.findings["name"]
         once.append(veracity.evaluate(result, truth).accuracy)
         plain = veracity.discover(claims, Veracity(dependence=False))
-        assert not any(note.startswith("one-family: ") for note in plain.notes)
+        assert "one-family" not in plain.findings["name"]
         without_shares.append(veracity.evaluate(plain, truth).accuracy)
     assert np.mean(once) > np.mean(without_shares) + 0.03
 

@@ -12,14 +12,16 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_block, as_encoded, binary_rows, started, value_rows
-from veracity import LTDRBM, Local, Prior, Rate
+from veracity import Local, Prior, kernels
+from veracity.algorithms import LTDRBM, Rate
 from veracity.algorithms.base import Turn
+from veracity.algorithms.catalogue import by_sweeps
 from veracity.algorithms.flow import LIMIT
 from veracity.algorithms.ltd_rbm import RBM, rates_of, source_bias, weights_of
 from veracity.algorithms.rules import logit, sigmoid
+from veracity.api import prepare
 from veracity.errors import NotConverged
-from veracity.kernels import Machine, Pace, compiled, reference
-from veracity.preparing import prepare
+from veracity.kernels import Machine, Pace, reference
 
 probability = st.floats(1e-4, 1 - 1e-4)
 probabilities = arrays(np.float64, st.integers(1, 6), elements=probability)
@@ -151,8 +153,8 @@ def gradient_of(data, machine, sampled=0, seed=0):
     rate = 1e-6
     pace = Pace(rate, int(NEVER), NEVER, False, sampled, np.inf)
     rng = np.random.default_rng(seed)
-    items = compiled.reorder(block, np.arange(len(data)))
-    a, w, _ = compiled.climb(items, machine, pace, rng)
+    items = kernels.reorder(block, np.arange(len(data)))
+    a, w, _ = kernels.ascend(items, machine, pace, rng)
     return (a - machine.visible_bias) / rate, (w - machine.weight) / rate
 
 
@@ -174,11 +176,11 @@ def test_splitting_a_batch_changes_little():
     rows = veracity.synthetic.Synthetic(sources=6, items=200).draw(seed=3).claims
     block = as_block(rows.drop("attribute"))
     machine, _, _ = machine_for(block)
-    items = compiled.reorder(block, np.arange(block.n_items))
+    items = kernels.reorder(block, np.arange(block.n_items))
     rng, moves = np.random.default_rng(0), {}
     for rate in (1e-4, 1e-5):
         ends = [
-            compiled.climb(items, machine, Pace(rate, size, 13.8, False, 0), rng)
+            kernels.ascend(items, machine, Pace(rate, size, 13.8, False, 0), rng)
             for size in (1, 150)
         ]
         moves[rate] = max(np.abs(ends[0][i] - ends[1][i]).max() for i in range(3))
@@ -428,8 +430,8 @@ def test_who_does_not_get_there_is_told_what_would_have_been_enough(many, hasty)
 
 
 def test_rounds_on_some_of_the_items_are_told_of(hasty, patient):
-    (note,) = [note for note in hasty.notes if "each round looked at 0.087 of the items" in note]
-    assert note.endswith("shorten=False looks at all items in every round")
+    (note,) = [note for note in hasty.notes if "each round used a new sample of 0.087" in note]
+    assert note.endswith("set shorten=False")
     assert not [note for note in patient.notes if "each round" in note]
 
 
@@ -552,9 +554,9 @@ def test_many_facts_make_a_step_no_longer_unless_the_limit_is_lifted():
 
 
 def test_a_flow_looks_at_all_items_whatever_the_share():
-    assert LTDRBM().notes(two_sources(share_of_items=0.25)) != []
-    assert LTDRBM().notes(two_sources()) == []
-    assert LTDRBM(learning="flow").notes(two_sources(share_of_items=0.25)) == []
+    assert LTDRBM().describe(two_sources(share_of_items=0.25)).notes
+    assert not LTDRBM().describe(two_sources()).notes
+    assert not LTDRBM(learning="flow").describe(two_sources(share_of_items=0.25)).notes
 
 
 def test_of_a_flow_that_has_not_begun_all_is_left():
@@ -575,9 +577,9 @@ def test_a_round_moves_as_far_as_the_rate_that_moves_most():
 
 
 def test_sweeps_are_for_the_exact_phase_alone():
-    assert LTDRBM(decay=0.3).by_sweeps() == LTDRBM(decay=0.3, learning="flow")
+    assert by_sweeps(LTDRBM(decay=0.3)) == LTDRBM(decay=0.3, learning="flow")
     sampled = LTDRBM(negative_phase="sampled")
-    assert sampled.by_sweeps() is sampled
+    assert by_sweeps(sampled) == sampled
     assert LTDRBM().depends_on_blocks
     assert not LTDRBM(learning="flow").depends_on_blocks
     with pytest.raises(veracity.errors.ParameterError, match="needs negative_phase='exact'"):

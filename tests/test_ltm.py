@@ -10,7 +10,8 @@ from scipy.special import betaln
 
 import veracity
 from claims import as_encoded, started, survey_of
-from veracity import LTM, Local, Prior
+from veracity import Local, Prior
+from veracity.algorithms import LTM
 from veracity.algorithms.base import Turn
 from veracity.algorithms.ltm import Drawn, split_r_hat
 
@@ -68,7 +69,8 @@ def test_rates_and_prevalence_worked_out_by_hand():
     prior = Prior(tpr=0.7, fpr=0.1)
     sampler = LTM(prior=prior, tpr_strength=10.0, fpr_strength=20.0)
     state = started(sampler, as_encoded(CLAIMS.filter(pl.col("source") != "c")))
-    rates = sampler.rates(state, np.array([[3.0, 5.0, 4.0, 9.0], [1.0, 1.0, 2.0, 3.0]]))
+    counts = np.array([[3.0, 5.0, 4.0, 9.0], [1.0, 1.0, 2.0, 3.0]])
+    rates = sampler.describe(state, counts).rates
     assert_allclose(rates.tpr, [(3 + 7) / (4 + 10), (1 + 7) / (2 + 10)])
     assert_allclose(rates.fpr, [(2 + 2) / (5 + 20), (0 + 2) / (1 + 20)])
     assert rates.prevalence == pytest.approx(6 / 12)
@@ -194,7 +196,7 @@ def test_a_sampler_that_has_not_converged_says_so():
     with pytest.warns(veracity.errors.NotConverged, match="ltm did not converge in 5 rounds"):
         result = veracity.discover(CLAIMS, LTM(rounds=5, burn_in=3), kind="binary")
     assert not result.converged
-    assert any("did not converge" in note for note in result.notes)
+    assert "not-converged" in result.findings["name"]
 
 
 def test_new_claims_are_judged_in_closed_form_by_the_counts_that_were_learned():

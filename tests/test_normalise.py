@@ -330,7 +330,7 @@ def test_a_number_that_names_no_unit_is_in_the_one_that_brings_it_nearest_the_ot
 ):
     _, after = normalise(rows_of(values), claims_kind="numeric")
     assert after.rows["value"].to_list() == pytest.approx(numbers)
-    assert "taken to be in it, naming no unit: 2 claims" in after.notes[0]
+    assert "read in this unit, as none is given: 2 claims" in after.notes[0]
 
 
 def test_the_sign_of_a_blood_group_or_a_grade_is_a_part_of_it():
@@ -396,7 +396,7 @@ def test_placeholders_are_left_out_and_counted(placeholder):
     assert after.rows["value"].to_list() == ["A1"]
     (change,) = after.changes.filter(pl.col("before") == placeholder).rows(named=True)
     assert (change["after"], change["change"], change["claims"]) == (None, "no value", 2)
-    assert "left out, naming no value: 2 claims" in after.notes[0]
+    assert "left out as placeholders: 2 claims" in after.notes[0]
 
 
 @pytest.mark.parametrize("value", ["0", "no", "No", "false", "Not a number", "Nan Goldin", "+"])
@@ -623,3 +623,45 @@ def test_claims_that_are_true_or_false_need_no_normalising_however_little_memory
     local = veracity.Local(memory="1KB", spill=tmp_path)
     found = veracity.discover(path, kind="binary", normalise=True, engine=local)
     assert found.truths["value"].to_list() == [True]
+
+
+DAYS = ["20111201", "20111202", "20120131", "19991231", "20480229"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (DAYS, "date"),
+        ([*DAYS, "2011-12-01", "Dec 2, 2011", "31.01.2012"], "date"),
+        ([*DAYS, "2011-12-01", "1322697600"], "date"),
+        ([*DAYS * 4, "20111232"], "date"),
+        ([*DAYS, "20111301"], "number"),
+        ([str(20_111_125 + n) for n in range(20)], "number"),
+        ([str(17_500_000 + 91_357 * n) for n in range(60)], "number"),
+        ([*(f"{n}99" for n in range(2, 40)), "20111201"], "number"),
+        (["22111201", "21111202", "21120131"], "number"),
+        (["20110229", "20110231"], "number"),
+    ],
+)
+def test_digits_are_dates_only_where_nearly_all_of_eight_are(values, kind):
+    found, after = normalise(rows_of(values))
+    assert found.kinds == {"": kind}
+    if kind == "date":
+        assert {"2011-12-01", "2011-12-02", "2012-01-31"} <= set(after.rows["value"])
+
+
+def test_a_supplier_that_writes_dates_without_signs_agrees_with_the_others():
+    said = {"a": "2011-12-%02d", "b": "201112%02d", "c": "201112%02d", "d": "12/%02d/2011"}
+    rows = [
+        {"source": source, "entity": f"e{n}", "attribute": "released", "value": form % n}
+        for source, form in said.items()
+        for n in range(1, 29)
+    ]
+    truths = veracity.discover(rows, "majority-vote", normalise=True).truths
+    assert set(truths["value"]) == {f"2011-12-{n:02}" for n in range(1, 29)}
+    assert set(truths["plausibility"]) == {1.0}
+    numbers = [{**row, "value": row["value"]} for row in rows if row["source"] in "bc"]
+    estimates = veracity.discover(numbers, kind="numeric", normalise=True).truths
+    assert estimates["value"].min() == 20111201.0
+    kept = veracity.discover(numbers, "majority-vote", normalise={"released": "number"}).truths
+    assert kept["value"].min() == "20111201"

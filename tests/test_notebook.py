@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 import veracity
 from veracity.progress import in_notebook
-from veracity.show import notebook
+from veracity.show import html
 
 EVIL = "<script>alert(1)</script>"
 
@@ -32,14 +33,20 @@ def shown(monkeypatch):
     display = SimpleNamespace(HTML=str, display=shown.display)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
-    monkeypatch.setattr(notebook, "PATIENCE", 0.0)
-    monkeypatch.setattr(notebook, "PAUSE", 0.0)
+    monkeypatch.setattr(html, "PATIENCE", 0.0)
+    monkeypatch.setattr(html, "PAUSE", 0.0)
     return shown
 
 
 @pytest.fixture(scope="module")
 def result(flights):
     return veracity.discover(flights.claims)
+
+
+def mirrored(flights):
+    hoppit = flights.claims.filter(source="hoppit")
+    mirrors = [hoppit.with_columns(source=pl.lit(f"mirror {n}")) for n in range(3)]
+    return pl.concat([flights.claims, *mirrors])
 
 
 def test_results_of_all_sorts_show_themselves_as_tables(result, flights):
@@ -49,18 +56,18 @@ def test_results_of_all_sorts_show_themselves_as_tables(result, flights):
         "algorithms": veracity.compare(flights.claims, flights.truth, algorithms=names),
         "where they agree least": veracity.compare(flights.claims, algorithms=names),
         "claims, and what they weigh": result.why("VC-176", "gate"),
-        "to look up next": veracity.check(result),
+        "examples": veracity.check(mirrored(flights)),
         "items that changed": veracity.diff(
             veracity.discover(flights.claims, "majority-vote"), result
         ),
-        "by attribute": veracity.profile(flights.claims),
+        "attributes": veracity.profile(flights.claims),
         "settings of mle": veracity.tune(
             flights.claims, flights.truth, algorithm="mle", grid={"max_rounds": [1, 20]}
         ),
-        "agreement": veracity.agreement(flights.claims),
     }
     for caption, view in views.items():
-        assert f"<caption>{caption}" in view._repr_html_()
+        assert f"<caption><div>{caption}" in view._repr_html_()
+        assert caption in repr(view)
 
 
 def test_no_name_becomes_markup(two_against_one):
@@ -80,10 +87,11 @@ def test_no_name_becomes_markup(two_against_one):
 
 def test_a_figure_is_a_picture_that_needs_no_network(result):
     figure = result.plot.sources()
-    for shown in (figure, figure.properties(width=300)):
-        bundle = shown._repr_mimebundle_()
-        assert bundle["image/svg+xml"].startswith("<svg")
-        assert "<script" not in bundle["image/svg+xml"]
+    bundle = figure._repr_mimebundle_()
+    assert bundle["image/svg+xml"].startswith("<svg")
+    assert "<script" not in bundle["image/svg+xml"]
+    assert bundle["text/plain"].startswith("The sources. The best source is on top.")
+    assert figure.chart.properties(background="red").to_dict()["background"] == "red"
 
 
 def test_work_shows_a_bar_that_goes_away(shown, flights):

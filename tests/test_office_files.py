@@ -260,7 +260,7 @@ def test_records_stand_as_the_columns_did_with_numbers_and_dates(tmp_path):
 def test_numbers_without_a_unit_among_others_are_told_of():
     rows = {"source": list("abc"), "entity": ["x"] * 3, "value": ["4 kg", "4000 g", "4"]}
     result = veracity.discover(pl.DataFrame(rows), normalise=True)
-    assert any('kept apart, naming no unit: 1 claim, "4"' in note for note in result.notes)
+    assert any('not converted, as no unit is given: 1 claim, "4"' in note for note in result.notes)
 
 
 def test_numbers_too_long_for_a_float_stay_text():
@@ -276,17 +276,14 @@ def test_a_command_takes_several_files_and_sheets(tmp_path):
     done = CliRunner().invoke(main, ["discover", *named, "--source-from", "filename"])
     assert done.exit_code == 0, done.output
     assert "180 claims of 3 sources about 60 items" in done.stdout
-    both = CliRunner().invoke(main, ["discover", *named, "--table", "x"])
-    assert both.exit_code == 2
-    assert "--table and --query are for one database" in both.output
 
 
 def test_articles_that_lost_their_zeros_are_told_of(tmp_path):
     supplier(tmp_path / "a.xlsx", [f"{n:06d}" for n in range(4001, 4031)])
     supplier(tmp_path / "b.xlsx", range(4001, 4031))
     result = veracity.discover(tmp_path, source_from="filename")
-    (note,) = [note for note in result.notes if note.startswith("entity-spellings")]
-    assert "30 of 30 entities (100%) have two names or more, such as '004001' and '4001'" in note
+    (seen,) = result.findings.filter(name="entity-spellings")["seen"]
+    assert "30 of 30 entities (100%) have two names or more, such as '004001' and '4001'" in seen
 
 
 # --- a crowd --------------------------------------------------------------------------------------
@@ -298,8 +295,9 @@ def test_cells_that_say_there_is_no_label_are_told_of(tmp_path):
              for n, v in enumerate(["good", "bad"] * 12)]  # fmt: skip
     (tmp_path / "labels.csv").write_text("\n".join(rows))
     result = veracity.discover(tmp_path / "labels.csv")
-    (note,) = [note for note in result.notes if note.startswith("placeholders")]
-    assert "n/a; normalise=True, or --normalise, leaves them out" in note
+    (found,) = result.findings.filter(name="placeholders").to_dicts()
+    assert found["seen"].endswith("n/a; they win no item")
+    assert "normalise=True" in found["remedy"]
     left = veracity.discover(tmp_path / "labels.csv", normalise=True)
     assert set(left.facts["value"]) == {"good", "bad"}
 
@@ -352,13 +350,13 @@ def test_labels_within_objects_are_named_by_their_places(tmp_path):
 def test_lists_beside_each_other_are_not_multiplied_though_one_name_begins_as_the_other():
     rows = [{"id": 1, "who": [{"name": "a"}], "whole": [{"label": "x"}, {"label": "y"}]}]
     columns = {"entity": "id", "source": "who.name", "value": "whole.label"}
-    with pytest.raises(ParameterError, match="'who' and 'whole' are lists beside each other"):
+    with pytest.raises(ParameterError, match="'who' and 'whole' are separate lists"):
         veracity.discover(rows, columns=columns)
 
 
 def test_lists_beside_each_other_are_not_multiplied():
     rows = [{"id": 1, "who": [{"name": "a"}], "what": [{"label": "x"}]}]
-    with pytest.raises(ParameterError, match="'who' and 'what' are lists beside each other"):
+    with pytest.raises(ParameterError, match="'who' and 'what' are separate lists"):
         veracity.discover(rows, columns={"source": "who.name", "value": "what.label"})
 
 
@@ -494,8 +492,8 @@ def test_samples_that_are_numbered_are_told_of(tmp_path):
         tmp_path / "answers.jsonl",
         lambda q, m, s: {"question_id": q, "model": m, "sample": s, "answer": f"{(q + s) % 2}"},
     )
-    told = "column 'sample' is not read, and tells apart what a source says of one item; if it "
-    told += "numbers samples, say samples=True or --samples"
+    told = "column 'sample' is not read, but distinguishes several claims of a source on one item; "
+    told += "if it numbers samples, use samples=True or --samples"
     assert told in veracity.read_claims(file).notes
     assert told not in veracity.read_claims(file, samples=True).notes
 
@@ -512,7 +510,7 @@ def test_runs_and_confidences_of_answers_are_no_attributes(tmp_path):
         veracity.discover(rows)
     result = veracity.discover(rows, columns={"value": "completion", "weight": "confidence"})
     assert result.run.input.items == 6
-    assert any("its values count by shares" in note for note in result.notes)
+    assert any("its values count by their shares" in note for note in result.notes)
 
 
 def test_answers_in_lists_are_claims_each(tmp_path):
@@ -614,3 +612,88 @@ def test_a_day_is_the_same_beside_text_and_beside_other_days(tmp_path):
     result = veracity.discover(tmp_path / "days.xlsx", "majority-vote", source_from="sheet")
     found = result.truths.filter(pl.col("entity") == "q").row(0, named=True)
     assert (found["value"], found["plausibility"], found["claims"]) == ("2024-01-02", 1.0, 3)
+
+
+def batch_results() -> pl.DataFrame:
+    """Three workers of Mechanical Turk label four texts; the third is rejected."""
+    remarks = ["", "this one was easy I think", "the picture is a bit blurred", "ok"]
+    return pl.DataFrame([
+        {"HITId": f"h{hit}", "WorkerId": worker, "Answer.mood": "bad" if worker == "w3" else "good",
+         "Answer.comment": "why not", "Answer.why": f"{remarks[hit]} said {worker} of text {hit}",
+         "AssignmentStatus": "Rejected" if worker == "w3" else "Approved"}
+        for hit in range(4) for worker in ("w1", "w2", "w3")
+    ])  # fmt: skip
+
+
+def test_rejected_answers_and_remarks_of_mechanical_turk_are_left_out_with_a_note(tmp_path):
+    batch_results().write_csv(tmp_path / "batch.csv")
+    result = veracity.discover(tmp_path / "batch.csv", "majority-vote")
+    assert result.sources["source"].to_list() == ["w1", "w2"]
+    assert set(result.truths["attribute"]) == {"Answer.mood"}
+    notes = "\n".join(result.notes)
+    assert "rows whose AssignmentStatus is Rejected are left out" in notes
+    option = "--columns value=Answer.mood+Answer.comment+Answer.why"
+    assert "as they are free text: 'Answer.comment', 'Answer.why'; to judge them" in notes
+    assert option in notes
+    columns = {"value": ["Answer.mood", "Answer.comment"]}
+    result = veracity.discover(batch_results(), "majority-vote", columns=columns)
+    assert set(result.truths["attribute"]) == {"Answer.mood", "Answer.comment"}
+    assert result.run.input.claims == 16
+
+
+def annotation(who: int, mood: str, **marks: bool) -> dict[str, object]:
+    result = [{"from_name": "mood", "value": {"choices": [mood]}}]
+    usual = {"was_cancelled": False, "ground_truth": False}
+    return {"completed_by": who, "result": result, **usual, **marks}
+
+
+def test_annotations_of_label_studio_that_are_cancelled_or_known_are_no_claims(tmp_path):
+    tasks = [
+        {"id": n, "data": {"text": f"t{n}"}, "annotations": [
+            annotation(1, "good"), annotation(2, "bad" if n == 0 else "good"),
+            annotation(3, "bad", was_cancelled=True),
+            *([annotation(9, "bad", ground_truth=True)] if n == 0 else []),
+        ]}
+        for n in range(3)
+    ]  # fmt: skip
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks))
+    columns = {
+        "source": "annotations.completed_by", "entity": "data.text",
+        "attribute": "annotations.result.from_name", "value": "annotations.result.value.choices",
+    }  # fmt: skip
+    result = veracity.discover(path, "majority-vote", columns=columns)
+    assert result.sources["source"].to_list() == [1, 2]
+    assert "annotations with was_cancelled are left out" in result.notes
+    assert any("with ground_truth are no claims" in n and "--known" in n for n in result.notes)
+    assert veracity.evaluate(result, path).measures()["judged"] == 1
+    assert veracity.evaluate(result, path).accuracy == 0.5
+    result = veracity.discover(path, "majority-vote", columns=columns, known=path)
+    assert dict(result.truths.select("entity", "value").iter_rows())["t0"] == "bad"
+    assert result.run.input.known == 1
+
+
+def test_a_prompt_that_tells_rows_apart_belongs_to_the_model():
+    rows = [
+        {"model": model, "prompt": prompt, "question": f"q{n}", "answer": "yes"}
+        for model in ("m1", "m2")
+        for prompt in ("short", "long")
+        for n in range(4)
+    ]
+    notes = veracity.discover(rows, "majority-vote").notes
+    (note,) = [note for note in notes if "'prompt'" in note]
+    assert note.endswith("if it is a part of the source, use --columns source=model+prompt")
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_the_time_of_a_task_is_not_taken_for_that_of_a_claim(wide):
+    """It is the same for all workers of a task."""
+    more = {"mood": "good", "topic": "food"} if wide else {"label": "good"}
+    for of_task in (True, False):
+        rows = [
+            {"worker": worker, "task": n, **more, "created_at": f"2020-01-0{n + 1} 10:0{minute}"}
+            for n in range(4)
+            for worker, minute in zip("abc", (0, 0, 0) if of_task else (0, 1, 2), strict=True)
+        ]
+        notes = veracity.discover(rows, "majority-vote").notes
+        assert any("time=created_at" in note for note in notes) != of_task

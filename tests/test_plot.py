@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import veracity
-from veracity import plot
 from veracity.cli import main
-from veracity.cli.plotting import FIGURE_NAMES
+from veracity.cli.runs import FIGURE_NAMES
 from veracity.errors import OutputError, ParameterError
-from veracity.show.plot.measures import share_interval
-from veracity.show.plot.sources import Window
+from veracity.show.figures import FIGURES
+from veracity.show.figures.decision import decision_figure
+from veracity.show.figures.measures import plausibility_figure, share_interval, trace_figure
 
 THEMES = ("light", "dark")
 
@@ -65,7 +65,7 @@ def arguments_of(what, truth, item):
 
 
 def svg_of(figure, folder):
-    text = plot.save_figure(figure, folder / "figure.svg", force=True).read_text(encoding="utf-8")
+    text = figure.save(folder / "figure.svg", force=True).read_text(encoding="utf-8")
     return " ".join(re.sub(r"<[^>]+>", " ", text).split())
 
 
@@ -84,7 +84,7 @@ def crowd(n_sources):
 NOT_FOR_NUMBERS = ("plausibility", "calibration")
 OF_LABELS = "confusions"
 """Flights share no labels: tests of this figure are in test_crowds.py."""
-OF_ALL = [what for what in plot.FIGURES if what != OF_LABELS]
+OF_ALL = [what for what in FIGURES if what != OF_LABELS]
 
 
 @pytest.mark.parametrize("kind", ["categorical", "multiple", "binary", "numeric"])
@@ -98,11 +98,11 @@ def test_every_figure_is_drawn_for_every_kind_of_claims_it_is_for(of_kind, kind,
         return
     for theme in THEMES:
         figure = draw(*arguments_of(what, truth, item), theme=theme)
-        assert plot.save_figure(figure, tmp_path / f"{theme}.svg").stat().st_size > 1000
+        assert figure.save(tmp_path / f"{theme}.svg").stat().st_size > 1000
 
 
 SAYS = {
-    "sources": ("The sources", "tpr: P(claims true given fact true)", "airline", "claims"),
+    "sources": ("The sources", "accuracy", "tpr: claims what is true", "airline"),
     "agreement": ("How often sources say the same", "airline", "skyfare", "agreement"),
     "plausibility": ("How sure the answer is", "plausibility of the value settled on", "contested"),
     "trace": ("How veracity settled", "round", "change of the sources' rates", "tolerance"),
@@ -126,7 +126,7 @@ def test_the_words_are_in_the_picture(of_kind, what, tmp_path):
 )
 def test_a_figure_is_saved_as_its_ending_says(of_kind, suffix, start, tmp_path):
     figure = of_kind["categorical"][0].plot.trace()
-    written = plot.save_figure(figure, tmp_path / f"figure{suffix}")
+    written = figure.save(tmp_path / f"figure{suffix}")
     assert written.read_bytes().startswith(start)
     assert [path.name for path in tmp_path.iterdir()] == [f"figure{suffix}"]
 
@@ -137,7 +137,7 @@ def test_a_page_loads_nothing_and_no_name_can_break_out_of_it(tmp_path):
         [(evil, "x", "1"), ("b", "x", "2"), ("c", "x", "1")], "source", "entity", "value"
     )
     figure = veracity.discover(claims).plot.sources(theme="dark")
-    page = plot.save_figure(figure, tmp_path / "page.html").read_text(encoding="utf-8")
+    page = figure.save(tmp_path / "page.html").read_text(encoding="utf-8")
     assert not re.search(r"""<(script|link|img|iframe)[^>]*\b(src|href)=["']?https?:""", page)
     assert not re.search(r"""(cdn\.jsdelivr|unpkg\.com|@import|fonts\.googleapis)""", page)
     assert "alert(1)" in page
@@ -147,9 +147,9 @@ def test_a_page_loads_nothing_and_no_name_can_break_out_of_it(tmp_path):
 
 def test_dark_and_light_differ_in_colours_only(of_kind):
     light, dark = (of_kind["categorical"][0].plot.sources(theme=theme) for theme in THEMES)
-    assert light.to_dict()["config"]["background"] == "#ffffff"
-    assert dark.to_dict()["config"]["background"] == "#15191e"
-    assert [*light.to_dict()["datasets"].values()] == [*dark.to_dict()["datasets"].values()]
+    assert light.chart.to_dict()["config"]["background"] == "#ffffff"
+    assert dark.chart.to_dict()["config"]["background"] == "#15191e"
+    assert light.table.equals(dark.table)
 
 
 # --- five sources, and five thousand --------------------------------------------------------------
@@ -158,24 +158,22 @@ def test_dark_and_light_differ_in_colours_only(of_kind):
 @pytest.mark.parametrize("n_sources", [2, 5, 41, 5_000])
 def test_figures_of_sources_stay_small(n_sources, tmp_path):
     result = veracity.discover(crowd(n_sources), "majority-vote")
-    for figure in (result.plot.sources(), result.plot.agreement()):
-        rows = [len(data) for data in figure.to_dict()["datasets"].values()]
+    for most, figure in ((40, result.plot.sources()), (60, result.plot.agreement())):
+        assert figure.table["source"].n_unique() == min(most, n_sources)
+        rows = [len(data) for data in figure.chart.to_dict()["datasets"].values()]
         assert max(rows) <= 3_600
         text = svg_of(figure, tmp_path)
-        assert (f"{n_sources:,} sources" in text) == (n_sources > 60 or "Shades" in text)
+        assert (f"{n_sources:,} sources" in text) == (n_sources > most)
 
 
-def test_many_sources_are_counted_in_cells_and_none_is_lost():
-    sources = frame(
-        [("a", 0.0, 1.0), ("b", 0.04, 0.96), ("c", 0.5, 0.5), ("d", None, None)],
-        "source", "fpr", "tpr",
-    )  # fmt: skip
-    cells = plot.source_cells(sources, Window((0.0, 1.0), (0.0, 1.0)), n=10)
-    assert cells["sources"].to_list() == [2, 1]
-    assert_allclose(
-        cells.select("fpr", "fpr_end", "tpr", "tpr_end").rows(),
-        [(0, 0.1, 0.9, 1), (0.5, 0.6, 0.5, 0.6)],
-    )
+def test_the_best_source_is_on_top_and_guessers_are_marked(of_kind, tmp_path):
+    figure = of_kind["categorical"][0].plot.sources()
+    assert figure.table["accuracy"].is_sorted(descending=True)
+    assert figure.table["source"][0] == "airline"
+    assert "guessing" not in figure.note
+    crowded = veracity.discover(crowd(41), "majority-vote").plot.sources()
+    assert (crowded.table["tpr"] <= crowded.table["fpr"]).any()
+    assert "no better than guessing" in svg_of(crowded, tmp_path)
 
 
 def test_runs_without_intervals_have_points_without_bars(of_kind, tmp_path):
@@ -183,16 +181,8 @@ def test_runs_without_intervals_have_points_without_bars(of_kind, tmp_path):
     bounds = [name for name in result.tables.sources.columns if name.endswith(("_low", "_high"))]
     tables = replace(result.tables, sources=result.tables.sources.drop(bounds))
     bare = veracity.Result(tables, result.run, encoded=result.encoded)
-    assert "tpr_low" not in plot.source_points(bare).columns
+    assert "tpr_low" not in bare.plot.sources().table.columns
     assert "intervals" not in svg_of(bare.plot.sources(), tmp_path)
-
-
-def test_names_beside_points_do_not_overlap():
-    from veracity.show.plot.sources import place_names
-
-    places = place_names(["one", "two", "three", "four", "five"], [100] * 5, [100] * 5)
-    assert [name for name, _, _ in places] == ["one", "two", "three", "four"]  # on all four sides
-    assert len({(x, y) for _, x, y in places}) == 4
 
 
 # --- the numbers behind ---------------------------------------------------------------------------
@@ -207,7 +197,7 @@ def test_agreement_is_counted_on_shared_items():
         if value != " "
     ]
     result = veracity.discover(frame(rows, "source", "entity", "value"), "majority-vote")
-    table = plot.agreement_table(result)
+    table = result.plot.agreement().table
     pairs = {(r["source"], r["other"]): r for r in table.iter_rows(named=True)}
     assert len(pairs) == 12
     assert (pairs["a", "b"]["shared"], pairs["a", "b"]["same"]) == (6, 5)
@@ -215,7 +205,6 @@ def test_agreement_is_counted_on_shared_items():
     assert pairs["a", "c"]["agreement"] == 0.0
     assert pairs["b", "c"]["same"] == 1
     assert (pairs["a", "d"]["same"], pairs["a", "d"]["agreement"]) == (1, None)  # one item only
-    assert pairs["a", "c"]["mistakes"] == 6  # on x5, a itself is outvoted
 
 
 def test_near_copies_stand_side_by_side_in_one_group():
@@ -223,7 +212,7 @@ def test_near_copies_stand_side_by_side_in_one_group():
         return str(n % 3) if source in ("a", "e") else str((n + ord(source)) % 5 + 10)
 
     rows = [(source, f"x{n}", says(source, n)) for source in "abcde" for n in range(60)]
-    table = plot.agreement_table(veracity.discover(frame(rows, "source", "entity", "value")))
+    table = veracity.discover(frame(rows, "source", "entity", "value")).plot.agreement().table
     order = table["source"].unique(maintain_order=True).to_list()
     assert abs(order.index("a") - order.index("e")) == 1
     grouped = table.drop_nulls("group").select("source", "other").rows()
@@ -231,13 +220,13 @@ def test_near_copies_stand_side_by_side_in_one_group():
 
 
 def test_agreement_of_binary_claims_is_on_true_and_on_false(of_kind):
-    table = plot.agreement_table(of_kind["binary"][0])
+    table = of_kind["binary"][0].plot.agreement().table
     same = {(s, o): n for s, o, n in table.select("source", "other", "same").iter_rows()}
     assert (same["a", "b"], same["a", "c"]) == (3, 0)
 
 
 def test_a_source_that_names_several_values_agrees_if_all_are_the_same(of_kind):
-    table = plot.agreement_table(of_kind["multiple"][0])
+    table = of_kind["multiple"][0].plot.agreement().table
     same = {(s, o): n for s, o, n in table.select("source", "other", "same").iter_rows()}
     assert (same["a", "b"], same["a", "d"]) == (2, 0)
 
@@ -250,10 +239,10 @@ def test_calibration_counts_in_tenths(flights):
         "value",
     )
     result = veracity.discover(claims, "majority-vote")
-    table = plot.calibration_table(result, frame([("x", "2"), ("y", "1")], "entity", "value"))
+    table = result.plot.calibration(frame([("x", "2"), ("y", "1")], "entity", "value")).table
     told = table.select("low", "plausibility", "right", "judged").rows()
     assert_allclose(told, [(0.6, 2 / 3, 0.0, 1), (0.9, 1.0, 1.0, 1)])
-    full = plot.calibration_table(veracity.discover(flights.claims), flights.truth)
+    full = veracity.discover(flights.claims).plot.calibration(flights.truth).table
     gap = ((full["right"] - full["plausibility"]).abs() * full["judged"]).sum() / 400
     found = veracity.evaluate(veracity.discover(flights.claims), flights.truth)
     assert gap == pytest.approx(found.calibration_error)
@@ -267,7 +256,7 @@ def test_wilsons_interval_is_that_of_the_textbook():
 
 def test_plausibilities_are_counted_in_bins(two_against_one):
     more = pl.concat([two_against_one, frame([("a", "y", "1")], "source", "entity", "value")])
-    table = plot.plausibility_table(veracity.discover(more, "majority-vote"), n=10)
+    table = plausibility_figure(veracity.discover(more, "majority-vote"), n=10).table
     assert table.rows() == [(0.6, 0.7, True, 1), (0.9, 1.0, False, 1)]
 
 
@@ -277,16 +266,16 @@ def test_the_trace_is_thinned_out_but_ends_at_the_last_round(of_kind):
     rounds[4]["change"], rounds[5]["change"] = None, 0.0  # neither fits on a logarithmic scale
     run = replace(result.run, trace=rounds)
     long = veracity.Result(result.tables, run, encoded=result.encoded)
-    table = plot.trace_table(long, most=100)
+    table = trace_figure(long, most=100).table
     assert len(table) == 100
     assert (table["round"][0], table["round"][-1]) == (1, 2000)
-    assert not {5, 6} & set(plot.trace_table(long, most=2000)["round"])
+    assert not {5, 6} & set(trace_figure(long, most=2000).table["round"])
 
 
 def test_accuracy_by_attribute_is_that_of_evaluate(of_kind, flights):
     result = of_kind["categorical"][0]
     found = veracity.evaluate(result, flights.truth)
-    table = plot.accuracy_table(result, flights.truth)
+    table = result.plot.accuracy(flights.truth).table
     assert table.row(0)[:3] == ("all items", 400, found.accuracy)
     told = dict(table[1:].select("attribute", "accuracy").iter_rows())
     assert told == dict(found.by_attribute.select("attribute", "accuracy").iter_rows())
@@ -296,7 +285,7 @@ def test_accuracy_by_attribute_is_that_of_evaluate(of_kind, flights):
 @pytest.mark.parametrize("algorithm", ["ltd-rbm", "majority-vote", "truth-finder", "accu", "mle"])
 def test_the_steps_of_a_waterfall_add_up(flights, algorithm):
     result = veracity.discover(flights.claims, algorithm)
-    steps = plot.waterfall_table(result, "VC-111", "gate")
+    steps = result.plot.decision("VC-111", "gate").table
     assert (steps["part"][0], steps["part"][-1]) == ("prior", "score")
     assert steps["weight"][:-1].sum() == pytest.approx(steps["weight"][-1])
     assert_allclose(steps["end"][:-2], steps["start"][1:-1])
@@ -305,7 +294,7 @@ def test_the_steps_of_a_waterfall_add_up(flights, algorithm):
 
 
 def test_a_vote_is_a_waterfall_of_ones(two_against_one):
-    steps = plot.waterfall_table(veracity.discover(two_against_one, "majority-vote"), "x")
+    steps = veracity.discover(two_against_one, "majority-vote").plot.decision("x").table
     assert steps.select("label", "weight", "part").rows() == [
         ("before any claim", 0.0, "prior"),
         ("a: 1", 1.0, "for"),
@@ -317,7 +306,7 @@ def test_a_vote_is_a_waterfall_of_ones(two_against_one):
 
 def test_of_many_claims_the_lightest_are_summed_up():
     result = veracity.discover(crowd(300), "majority-vote")
-    steps = plot.waterfall_table(result, "x2", most=5)
+    steps = decision_figure(result, "x2", most=5).table
     assert steps["label"].to_list()[1:] == [
         *(f"source {n:05}: 1" for n in (1, 2, 3, 4, 5)),
         "265 others for",
@@ -330,18 +319,17 @@ def test_of_many_claims_the_lightest_are_summed_up():
 def test_algorithms_are_ranked_and_those_that_failed_are_counted(flights, tmp_path):
     names = ["dawid-skene", "majority-vote", "ltd-rbm"]
     found = veracity.compare(flights.claims, flights.truth, algorithms=names)
-    table = plot.comparison_table(found)
+    table = found.plot().table
     assert table["algorithm"].to_list() == ["ltd-rbm", "majority-vote"]
     assert_allclose(
         table.select("accuracy_low", "accuracy_high").row(0),
         share_interval(table["accuracy"][0], 400),
     )
-    text = svg_of(plot.plot_comparison(found, "dark"), tmp_path)
+    text = svg_of(found.plot(theme="dark"), tmp_path)
     assert "400 known truths, with 90 % intervals. 1 failed." in text
     blind = veracity.compare(flights.claims, algorithms=names)
-    assert "settle on the same" in svg_of(plot.plot_comparison(blind), tmp_path)
-    with pytest.raises(ParameterError, match="without known truths"):
-        plot.comparison_table(blind)
+    assert "settle on the same" in svg_of(blind.plot(), tmp_path)
+    assert len(blind.plot().table) == 1
 
 
 def test_algorithms_for_numbers_are_ranked_by_distance(of_kind, tmp_path):
@@ -350,8 +338,8 @@ def test_algorithms_for_numbers_are_ranked_by_distance(of_kind, tmp_path):
     )
     truth = frame([("x", 1.0), ("y", 1.0)], "entity", "value")
     found = veracity.compare(claims, truth, kind="numeric")
-    assert plot.comparison_table(found)["mae"].is_sorted()
-    assert "mean absolute distance" in svg_of(plot.plot_comparison(found), tmp_path)
+    assert found.plot().table["mae"].is_sorted()
+    assert "mean absolute distance" in svg_of(found.plot(), tmp_path)
 
 
 # --- what cannot be drawn -------------------------------------------------------------------------
@@ -362,7 +350,7 @@ def test_what_is_not_installed_is_named(of_kind, tmp_path, monkeypatch):
     figure = plots.trace()
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(ParameterError, match="vl_convert is missing"):
-        plot.save_figure(figure, tmp_path / "figure.svg")
+        figure.save(tmp_path / "figure.svg")
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(ParameterError, match=r"altair is missing.*pip install .*\[plot\]'"):
         plots.trace()
@@ -379,7 +367,7 @@ def test_unknown_names_are_told_with_what_there_is(of_kind, flights, tmp_path):
     with pytest.raises(ParameterError, match="several attributes; name one of 'departure', 'gate'"):
         result.plot.decision("VC-111")
     with pytest.raises(ParameterError, match="must end in one of"):
-        plot.save_figure(result.plot.trace(), tmp_path / "figure.jpg")
+        result.plot.trace().save(tmp_path / "figure.jpg")
 
 
 def test_what_is_not_there_to_be_drawn_is_said(two_against_one):
@@ -406,7 +394,7 @@ def run(of_kind, flights, tmp_path_factory):
 
 
 def test_the_command_knows_the_figures_of_a_result():
-    assert FIGURE_NAMES == plot.FIGURES
+    assert FIGURE_NAMES == FIGURES
 
 
 @pytest.mark.parametrize("what", OF_ALL)
@@ -468,9 +456,9 @@ def test_a_figure_takes_the_place_of_a_file_only_by_force(of_kind, tmp_path):
     figure, file = of_kind["categorical"][0].plot.trace(), tmp_path / "mine.svg"
     file.write_text("mine")
     with pytest.raises(OutputError, match="force=True"):
-        plot.save_figure(figure, file)
+        figure.save(file)
     assert file.read_text() == "mine"
-    assert "<svg" in plot.save_figure(figure, file, force=True).read_text()
+    assert "<svg" in figure.save(file, force=True).read_text()
 
 
 def test_where_all_claims_are_known_to_be_false_there_are_no_confusions_to_draw():
@@ -491,4 +479,4 @@ def test_confusions_of_sources_with_ends_of_lines_in_their_names_are_drawn(tmp_p
     ]
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
     figure = veracity.discover(claims, "dawid-skene").plot.draw("confusions")
-    assert plot.save_figure(figure, tmp_path / "figure.svg").exists()
+    assert figure.save(tmp_path / "figure.svg").exists()

@@ -55,7 +55,7 @@ def told(notes, words):
 def test_the_newest_word_of_a_source_counts(times):
     rows, notes = read(ROWS.with_columns(time=pl.Series(times)), "time")
     assert rows == [("a", "x", "new"), ("b", "x", "new")]
-    assert told(notes, "2 claims are left out: the same source said something newer")
+    assert told(notes, "2 claims are left out: the same source has a newer claim")
 
 
 def test_at_the_same_time_both_count():
@@ -73,7 +73,7 @@ def test_long_numbers_in_text_are_told_apart():
     "times", [["01/02/2026"] * 4, ["now", "1", "2", "3"], ["1", "nan", "2", "3"]]
 )
 def test_times_that_are_not_plain_are_refused(times):
-    with pytest.raises(BadValue, match="it is not plain which time '"):
+    with pytest.raises(BadValue, match="it is ambiguous which time '"):
         read(ROWS.with_columns(time=pl.Series(times)), "time")
 
 
@@ -154,7 +154,7 @@ def test_what_memory_does_not_hold_is_settled_part_by_part(kind, part, normalise
     how = {"kind": kind, "columns": {part: part}, "normalise": normalise}
     here = veracity.discover(rows, name, **how)
     spilled = veracity.discover(rows, name, **how, engine=veracity.Local(memory=100_000))
-    assert told(spilled.notes, "kept on disk")
+    assert told(spilled.notes, "processed on disk")
     assert set(here.notes) < set(spilled.notes)
     assert told(here.notes, "1,200 ")
     assert spilled.truths.sort("entity").equals(here.truths.sort("entity"))
@@ -173,7 +173,7 @@ def test_claims_that_carry_more_need_more_memory(how, is_on_disk):
     rows = pl.concat([ROWS] * 4)
     engine = veracity.Local(memory=150 * len(rows))
     notes = veracity.discover(rows, "majority-vote", **how, engine=engine).notes
-    assert bool(told(notes, "kept on disk")) == is_on_disk
+    assert bool(told(notes, "processed on disk")) == is_on_disk
 
 
 # --- never in silence -----------------------------------------------------------------------------
@@ -188,8 +188,8 @@ def test_columns_that_may_carry_weight_are_told():
 
 def test_what_a_source_says_twice_is_told():
     notes = veracity.discover(ROWS, "majority-vote").notes
-    assert told(notes, "1 row repeats what the same source says in another row: it counts once")
-    assert told(notes, "1 claim contradicts another of the same source about the same item")
+    assert told(notes, "1 duplicate row was ignored")
+    assert told(notes, "1 claim contradicts another claim of the same source on the same item")
     notes = veracity.discover(ROWS, "majority-vote", kind="multiple").notes
     assert not told(notes, "contradict")
 
@@ -198,7 +198,7 @@ def test_empty_attributes_are_told(tmp_path):
     text = "source,entity,attribute,value\na,x,gate,1\na,x,,2\nb,x,gate,1\n"
     (tmp_path / "claims.csv").write_text(text)
     notes = veracity.discover(tmp_path / "claims.csv", "majority-vote").notes
-    assert told(notes, "1 row names no attribute")
+    assert told(notes, "1 row has no attribute")
 
 
 def test_the_command_line_says_the_same(tmp_path):
@@ -207,4 +207,4 @@ def test_the_command_line_says_the_same(tmp_path):
     run = CliRunner().invoke(main, [*arguments, "--columns", "time=time"])
     assert '"claims": 2' in run.stdout
     run = CliRunner().invoke(main, [*arguments, "--samples"])
-    assert "its values count by shares" in run.stdout
+    assert "its values count by their shares" in run.stdout

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from numeric import draw_numbers
 
 import veracity
 from veracity.algorithms import CATALOGUE
@@ -17,17 +18,13 @@ from veracity.cli import main
 from veracity.errors import OutputError
 from veracity.extras import how_to_get
 from veracity.io.atomic import check_can_write
-from veracity.result.texts import in_text
-from veracity.show.report.asked import MOST_ASKED
-from veracity.show.report.gather import gather
-from veracity.show.report.lookup import chunks_of
-from veracity.show.report.making import command, python_call
-from veracity.show.report.rightness import wrong_items
-from veracity.show.report.sources import MOST_SOURCES
-from veracity.study.numbers import draw_numbers
+from veracity.show.lookup import chunks_of
+from veracity.show.report import MOST_ASKED, gather
+from veracity.show.report_sections import MOST_SOURCES, wrong_items
+from veracity.show.reproduce import command
 
 EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
-VOID = {"meta", "link", "br", "input", "img", "hr", "rect", "path", "circle"}
+VOID = {"meta", "link", "br", "input", "img", "hr", "source"}
 
 
 class Page(HTMLParser):
@@ -40,6 +37,7 @@ class Page(HTMLParser):
         self.open: list[str] = []
         self.addresses: list[str] = []
         self.handlers: list[str] = []
+        self.pictures: list[str] = []
         self.text, self.said = text, ""
         self.feed(text)
         self.close()
@@ -47,7 +45,9 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attrs):
         is_data = tag == "script" and ("type", "application/gzip") in attrs  # which nobody runs
         self.tags.append("data" if is_data else tag)
-        self.addresses += [value for name, value in attrs if name in ("src", "href", "action")]
+        sources = ("src", "srcset", "href", "action")
+        self.addresses += [value for name, value in attrs if name in sources]
+        self.pictures += [dict(attrs)["alt"]] if tag == "img" else []
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
         if tag not in VOID:
             self.open.append(tag)
@@ -80,7 +80,7 @@ class Page(HTMLParser):
 
 
 def page_of(result, tmp_path, **given) -> Page:
-    path = veracity.write_report(result, tmp_path / "report.html", force=True, **given)
+    path = result.write_report(tmp_path / "report.html", force=True, **given)
     return Page(path.read_text(encoding="utf-8"))
 
 
@@ -123,14 +123,16 @@ def no_figures(monkeypatch):
 
 def test_numbers_of_sources_are_those_of_the_table(flights_page, flights):
     sources = veracity.discover(flights.claims).sources
-    head, *rows = flights_page.tables["Sources, those with most claims first"]
+    head, *rows = flights_page.tables["Sources, the worst first"]
+    assert [row[0] for row in rows] == sources.sort("accuracy_high")["source"].to_list()
     told = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
     assert len(told) == len(sources)
     for source in sources.iter_rows(named=True):
         row = told[source["source"]]
         for rate in ("accuracy", "tpr", "fpr"):
             low, high = source[f"{rate}_low"], source[f"{rate}_high"]
-            assert row[rate] == f"{source[rate]:.3f} {low:.2f} to {high:.2f}"
+            told_rate = row[f"{rate} (90% interval)"]
+            assert told_rate == f"{source[rate]:.3f} {low:.2f}-{high:.2f}"
         assert (row["claims"], row["items"]) == (str(source["claims"]), str(source["items"]))
 
 
@@ -149,12 +151,28 @@ def test_the_summary_says_how_far_from_a_vote_and_how_sure(flights_page, flights
     assert f"at least 95% plausible for {n_sure} of 400 items" in flights_page.said
     differs = str(veracity.check(flights.claims, result).against_vote)
     assert differs[1:] in flights_page.said
-    assert "The health check has no warning" in flights_page.said
+    assert "No check gave a warning" in flights_page.said
+    assert "This does not show that the answer is right" in flights_page.said
+
+
+def test_sources_have_their_accuracy_by_attribute(flights_page, flights):
+    head, *rows = flights_page.tables["accuracy by attribute"]
+    by_attribute = veracity.discover(flights.claims).attributes
+    assert sorted(head[1:]) == ["departure", "gate"]
+    for source, attribute, accuracy in by_attribute["source", "attribute", "accuracy"].rows():
+        row = next(row for row in rows if row[0] == source)
+        assert row[head.index(attribute)] == f"{accuracy:.3f}"
+
+
+def test_readers_who_only_got_the_page_meet_no_options_of_a_command(flights_page):
+    before, after = flights_page.said.split("The command that makes it again")
+    assert not re.search(r"(^|\s)--[a-z]|veracity (ask|explain)", before)
+    assert "veracity discover CLAIMS" in after
 
 
 def test_the_vote_stands_beside_the_answer(flights_page, flights):
     vote = veracity.evaluate(veracity.discover(flights.claims, "majority-vote"), flights.truth)
-    assert f"a majority vote is right on {vote.accuracy:.1%}" in flights_page.said
+    assert f"right, by a majority vote{vote.accuracy:.1%}" in flights_page.said
     assert flights_page.tables["Against 400 known truths"][1][:3] == ["accuracy", "0.980", "0.914"]
     assert "right more often here" not in flights_page.said
 
@@ -164,8 +182,10 @@ def test_where_a_vote_is_better_the_page_warns(tmp_path, no_figures):
     rows = [(f"s{s}", f"i{i}", "ab"[(i + s) % 3 == 0]) for s in range(4) for i in range(12)]
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
     vote = veracity.discover(claims, "majority-vote")
-    prior = veracity.Prior(of_source={"s1": veracity.Rate(tpr=0.99, fpr=0.01, fixed=True)})
-    result = veracity.discover(claims, veracity.Veracity(prior=prior, labels=False))
+    prior = veracity.Prior(
+        of_source={"s1": veracity.algorithms.Rate(tpr=0.99, fpr=0.01, fixed=True)}
+    )
+    result = veracity.discover(claims, veracity.algorithms.Veracity(prior=prior, labels=False))
     page = page_of(result, tmp_path, truth=vote.tables.truths.select("entity", "value"))
     assert "A plain majority vote is right more often here" in page.said
 
@@ -176,8 +196,11 @@ def test_a_crowd_sees_its_labels_and_confusions(tmp_path, no_figures):
     rows += [("stuck", f"i{i:02}", "x") for i in range(20)]
     result = veracity.discover(pl.DataFrame(rows, ["source", "entity", "value"], orient="row"))
     page = page_of(result, tmp_path)
-    assert page.tables["Labels"][1:] == [["x", "50", "62%", "50%"], ["y", "30", "38%", "50%"]]
-    stuck = page.tables["What stuck says of what is true"]
+    assert page.tables["Labels"][1:] == [
+        ["x", "50", "0.625", "0.500"],
+        ["y", "30", "0.375", "0.500"],
+    ]
+    stuck = page.tables["What stuck says of it"]
     assert [row[0] for row in stuck] == ["true", "x", "y"]
     assert float(stuck[2][1]) > 0.8, "what is y it calls x"
     assert " · :" not in page.said
@@ -189,13 +212,13 @@ def test_tables_name_items_and_sources_as_the_claims_do(tmp_path, no_figures):
     labels = pl.DataFrame(rows, ["worker", "task", "label"], orient="row")
     truth = pl.DataFrame({"task": ["t0", "t1"], "label": ["b", "b"]})
     page = page_of(veracity.discover(labels), tmp_path, truth=truth)
-    assert page.tables["Sources, those with most claims first"][0][0] == "worker"
+    assert page.tables["Sources, the worst first"][0][0] == "worker"
     assert page.tables["Items to look up next"][0][0] == "task"
     assert page.tables["What is wrong, the surest first"][0][0] == "task"
 
 
 def test_every_item_can_be_looked_up(flights):
-    result = in_text(veracity.discover(flights.claims))
+    result = veracity.discover(flights.claims)
     sources, *chunks = chunks_of(result)
     items = {
         tuple(names): (value, values) for chunk in chunks for names, value, _, values, _ in chunk
@@ -218,7 +241,7 @@ def test_of_a_fact_looked_up_the_answer_is_plausible():
 
 def test_wrong_items_are_all_that_evaluate_counts(flights):
     result = veracity.discover(flights.claims)
-    found = gather(result, flights.truth)
+    found, _ = gather(result, flights.truth)
     wrong = wrong_items(found)
     assert len(wrong) == round(400 * (1 - found.evaluation.accuracy))
     assert (wrong["settled_on"] != wrong["truth"]).all()
@@ -232,10 +255,11 @@ def test_explanations_are_those_of_why(flights_page, flights):
     for sentence in why.words.splitlines():
         assert sentence in flights_page.said
     best = why.values.row(0, named=True)
-    caption = f"What speaks for {best['value']}: from {best['prior']:.3f} before any claim to "
-    rows = next(rows for name, rows in flights_page.tables.items() if name.startswith(caption))
-    total = sum(float(row[2]) for row in rows[1:])
-    assert best["prior"] + total == pytest.approx(best["score"], abs=0.01)
+    captions = re.findall(r"<caption><div>claims, and what they weigh", flights_page.text)
+    assert len(captions) == MOST_ASKED
+    weights = why.rows.filter(value=best["value"])["weight"]
+    assert best["prior"] + weights.sum() == pytest.approx(best["score"])
+    assert all(f"</span>{weight:.3f}" in flights_page.text for weight in weights)
 
 
 def test_a_report_encodes_nothing_again(flights, monkeypatch, no_figures, tmp_path):
@@ -257,12 +281,12 @@ def test_warnings_are_at_the_head(tmp_path, no_figures):
     claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "y"], "value": ["1", "2"]})
     page = page_of(veracity.discover(claims), tmp_path)
     health = veracity.check(claims)
-    assert health.warnings
+    assert health.findings
     summary = page.said.split("What to check next")[1]
-    for warning in health.warnings:
-        assert warning.name in summary
-        assert warning.means in summary
-        assert warning.help in summary
+    for finding in health.findings:
+        assert finding.name in summary
+        assert finding.meaning in summary
+        assert finding.remedy in summary
 
 
 def test_what_was_normalised_and_left_out_is_told(tmp_path, no_figures):
@@ -277,7 +301,7 @@ def test_what_was_normalised_and_left_out_is_told(tmp_path, no_figures):
     assert ["t", "time", "7:05 PM", "19:05", "rewritten", "1"] in rows
     assert "6 rows were read. 5 claims count." in page.said
     for note in result.notes:
-        assert note[1:] in page.said
+        assert note[1:] in page.said.split("How it was made")[-1]
 
 
 def test_copies_are_suspected_and_good_sources_are_not(flights, tmp_path, no_figures):
@@ -301,8 +325,7 @@ def test_copiers_that_the_algorithm_found_are_told(flights, tmp_path, no_figures
 def test_what_to_check_first_is_what_is_asked(flights_page, flights):
     asked = veracity.discover(flights.claims).questions(MOST_ASKED)
     head, *rows = flights_page.tables["Items to look up next"]
-    assert head == ["entity", "attribute", "settled on", "plausibility", "values to choose from",
-                    "claims", "why"]  # fmt: skip
+    assert head == ["entity", "attribute", "values to choose from", "plausibility", "claims", "why"]
     assert [tuple(row[:2]) for row in rows] == asked.select("entity", "attribute").rows()
     assert [row[-1] for row in rows] == asked["why"].to_list()
 
@@ -311,7 +334,7 @@ def test_what_to_check_next_says_on_which_items_two_answers_differ(tmp_path, no_
     worst = flights.claims.filter(source="hoppit")
     mirrors = [worst.with_columns(source=pl.lit(f"mirror {n}")) for n in range(4)]
     result = veracity.discover(pl.concat([flights.claims, *mirrors]))
-    assert len(result.readings)
+    assert len(result.alternatives)
     _, *rows = page_of(result, tmp_path).tables["Items to look up next"]
     assert any(row[-1].startswith("the two possible answers differ here") for row in rows)
 
@@ -329,7 +352,7 @@ def test_every_algorithm_and_kind_of_claims_has_a_report(kind, name, tmp_path, n
     page = page_of(result, tmp_path, truth=TRUTHS[kind])
     assert page.open == []
     assert "How right it is" in page.said
-    assert {"Settings", "How counts are spread"} <= set(page.tables)
+    assert "Settings" in page.tables
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
@@ -337,7 +360,10 @@ def test_figures_are_drawn_for_every_kind(kind, tmp_path):
     result = veracity.discover(KINDS[kind], kind=kind)
     page = page_of(result, tmp_path)
     assert page.tags.count("figure") >= (2 if kind == "numeric" else 3)  # no two numbers agree
-    assert page.tags.count("svg") == 2 * page.tags.count("figure")
+    assert page.tags.count("img") == page.tags.count("source") == page.tags.count("figure")
+    assert all(page.pictures)
+    behind = page.text.count("The numbers in this figure")
+    assert behind == page.tags.count("figure")
     names = re.findall(r'\bid="([^"]+)"', page.text)
     assert len(names) == len(set(names))
 
@@ -360,7 +386,7 @@ def test_known_truths_count_in_the_health_check(flights, tmp_path, no_figures):
     result = veracity.discover(flights.claims, known=flights.truth.head(50))
     page = page_of(result, tmp_path)
     assert ["known truths", "50"] in page.tables["Settings"]
-    assert "--known TRUTHS" in page.said
+    assert "--known TRUTHS" in page.said.split("The command that makes it again")[1]
 
 
 def test_pandas_results_have_a_report(flights, tmp_path, no_figures):
@@ -383,7 +409,7 @@ def test_nothing_a_source_says_becomes_markup(tmp_path):
     truth = pl.DataFrame({"entity": [EVIL], "attribute": [EVIL], "value": ["2"]})
     page = page_of(veracity.discover(claims), tmp_path, truth=truth)
     assert page.tags.count("script") == 1
-    assert "img" not in page.tags
+    assert page.tags.count("img") == page.tags.count("figure")
     assert page.handlers == []
     assert EVIL in page.said
     assert "\x00" not in page.text
@@ -417,7 +443,7 @@ def test_many_sources_items_and_long_values_stay_below_five_megabytes(tmp_path):
     )
     page = page_of(veracity.discover(claims), tmp_path)
     assert len(page.text.encode()) < 5e6
-    assert len(page.tables["Sources, those with most claims first"]) == MOST_SOURCES + 1
+    assert len(page.tables["Sources, the worst first"]) == MOST_SOURCES + 1
     assert f"({MOST_SOURCES:,} of 3,000 are shown)" in page.said
     assert len(page.tables["Items to look up next"]) == MOST_ASKED + 1
 
@@ -428,21 +454,21 @@ def test_a_file_is_replaced_only_if_asked(two_against_one, tmp_path, no_figures)
     with pytest.raises(
         OutputError, match="exists; choose another name, or replace it with force=True"
     ):
-        veracity.write_report(result, target)
+        result.write_report(target)
     assert target.read_text() == "mine"
-    assert veracity.write_report(result, target, force=True) == target
+    assert result.write_report(target, force=True) == target
     assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     with pytest.raises(OutputError, match="is a folder"):
-        veracity.write_report(result, tmp_path, force=True)
+        result.write_report(tmp_path, force=True)
     with pytest.raises(OutputError, match="there is no folder"):
-        veracity.write_report(result, tmp_path / "none" / "report.html")
+        result.write_report(tmp_path / "none" / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_a_run_with_its_report_in_it_may_be_replaced(two_against_one, tmp_path, no_figures):
     result = veracity.discover(two_against_one)
     folder = result.save(tmp_path / "run")
-    page = veracity.write_report(result, folder / "report.html")
+    page = result.write_report(folder / "report.html")
     check_can_write(folder, force=True, marker="run.json")
     page.write_text("<!DOCTYPE html><p>mine")
     with pytest.raises(OutputError, match=r"did not write 'report\.html'"):
@@ -455,13 +481,13 @@ def test_a_run_with_its_report_in_it_may_be_replaced(two_against_one, tmp_path, 
 def test_the_command_names_what_differs_from_the_defaults(flights, tmp_path):
     file = tmp_path / "my flights.csv"
     flights.claims.write_csv(file)
-    result = veracity.discover(file, veracity.LTDRBM(seed=7, batch_size=50), min_plausibility=0.6)
+    result = veracity.discover(
+        file, veracity.algorithms.LTDRBM(seed=7, batch_size=50), min_plausibility=0.6
+    )
     told = command(result)
     assert told.startswith(f"veracity discover '{file}' --algorithm ltd-rbm --min-plausibility 0.6")
-    assert "--seed 7" in told
+    assert "--set seed=7" in told
     assert told.endswith("--set batch_size=50 --out run/")
-    again = eval(python_call(result), {"veracity": veracity})
-    assert again.truths.equals(result.truths)
 
 
 def test_the_command_says_what_makes_the_same_again(tmp_path, monkeypatch):
@@ -469,7 +495,7 @@ def test_the_command_says_what_makes_the_same_again(tmp_path, monkeypatch):
     Path("claims.csv").write_bytes(
         "source,entity,value\na,x,łódź\nb,x,łódź\nc,x,q\n".encode("cp1250")
     )
-    one = veracity.Veracity(strength=3.0, temper=False)
+    one = veracity.algorithms.Veracity(strength=3.0, temper=False)
     result = veracity.discover("claims.csv", one, encoding="cp1250")
     assert result.truths["value"].to_list() == ["łódź"]
     told = shlex.split(command(result))
@@ -477,18 +503,6 @@ def test_the_command_says_what_makes_the_same_again(tmp_path, monkeypatch):
         assert words[1] in told[told.index(words[0]) :]
     CliRunner().invoke(main, told[1:], catch_exceptions=False)
     assert veracity.load("run").truths.equals(result.truths)
-    again = eval(python_call(result), {"veracity": veracity})
-    assert again.truths.equals(result.truths)
-
-
-@pytest.mark.parametrize("name", ["ltd-rbm-c", "mle", "gtm"])
-def test_python_calls_run_as_they_stand(name, tmp_path):
-    kind = "numeric" if name == "gtm" else "categorical"
-    file = tmp_path / "claims.parquet"
-    KINDS[kind].write_parquet(file)
-    result = veracity.discover(file, name, kind=kind)
-    again = eval(python_call(result), {"veracity": veracity})
-    assert again.truths.equals(result.truths)
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -532,8 +546,8 @@ def test_the_demo_ends_with_a_report_and_may_be_repeated(tmp_path, no_figures):
 def test_measured_numbers_are_short_and_not_compared_as_if_they_were_names(tmp_path):
     claims, truth = draw_numbers(1, n_sources=4, n_items=30)
     result = veracity.discover(claims, kind="numeric")
-    page = veracity.write_report(result, tmp_path / "report.html", truth=truth).read_text("utf-8")
-    written = re.sub(r"<(svg|script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    page = result.write_report(tmp_path / "report.html", truth=truth).read_text("utf-8")
+    written = re.sub(r"<(script|style)\b.*?</\1>|data:[^\"]*", "", page, flags=re.DOTALL)
     assert not re.search(r"\d\.\d{8,}", written)
     for words in ("agreement with others", "right on known truths", "How often sources say"):
         assert words not in page

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from veracity.errors import MissingColumn, ParameterError
 from veracity.io.reader import LazyReader
 from veracity.reading.options import ReadOptions
-from veracity.reading.schema import CLAIM_COLUMNS, KINDS, comparable, numbers_in
+from veracity.reading.roles import CLAIM_COLUMNS, KINDS, comparable, numbers_in
 from veracity.reading.sniff import sniff
 
 VALUES = CLAIM_COLUMNS["categorical"]
@@ -52,7 +52,7 @@ def test_a_missing_column_is_named_with_those_found_and_with_both_ways_to_name_i
     with pytest.raises(MissingColumn) as error:
         columns_of(["source", "entity", "the price"])
     assert str(error.value) == (
-        "claims.csv: no column 'value' among 'source', 'entity', 'the price'; say which one it is, "
+        "claims.csv: no column 'value' among 'source', 'entity', 'the price'; name one, "
         "e.g. columns={'value': 'the price'} or --columns 'value=the price'"
     )
 
@@ -62,8 +62,8 @@ def test_a_column_that_plays_another_part_is_no_hint_to_take_any_other():
     with pytest.raises(MissingColumn) as error:
         columns_of(found, {"weight": "value"}, (*VALUES, "weight"))
     assert str(error.value) == (
-        "claims.csv: column 'value' is named as the weight, and no other is plainly the value; say "
-        "which one it is, e.g. columns={'value': 'NAME'} or --columns value=NAME"
+        "claims.csv: column 'value' is already used as the weight, and no other looks like the "
+        "value; name one, e.g. columns={'value': 'NAME'} or --columns value=NAME"
     )
 
 
@@ -92,7 +92,7 @@ def test_a_named_column_that_is_missing_is_an_error():
             {"sauce": "a"},
             "'sauce' is not one of 'source', 'entity', 'attribute', 'value', 'time', 'weight'$",
         ),
-        ({"a": "source"}, "'a' is not one of .*'weight'; the part comes first: {'source': 'a'}$"),
+        ({"a": "source"}, "'a' is not one of .*'weight'; the role comes first: {'source': 'a'}$"),
         ({"source": "a", "entity": "a"}, "'a' cannot be both the source and the entity"),
         ("source=a", "columns must be a mapping"),
     ],

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veracity.errors import ParameterError
-from veracity.similarity import Likeness, similar_pairs
+from veracity.values import Likeness, similar_pairs
 
 likeness = Likeness()
 some_values = st.one_of(

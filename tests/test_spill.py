@@ -21,18 +21,18 @@ import veracity
 from claims import as_encoded
 from veracity import Local, errors
 from veracity.algorithms.base import Turn
+from veracity.api import prepare
 from veracity.encoding.encode import encode_partition
 from veracity.encoding.names import Names, NameUnion, SharedNames, places_among
 from veracity.encoding.on_disk import Budget, partition_of_row
-from veracity.engines.beside import Beside
+from veracity.engines.store import BYTES_OF_FILE, BlockStore
 from veracity.io.database_tables import write_tables
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import as_bytes
 from veracity.io.temp_files import MARKER, PREFIX, TempFolder
-from veracity.preparing import prepare
 from veracity.progress import no_progress
 from veracity.reading.claims import Claims
-from veracity.result.layout import claims_of_block, claims_of_part
+from veracity.result.tables import claims_of_block, claims_of_part
 
 ON_DISK = "veracity.encoding.on_disk"
 CLAIMS = veracity.synthetic.Synthetic(sources=9, items=300, accuracy=0.75).draw(seed=2).claims
@@ -72,7 +72,7 @@ def test_what_does_not_fit_in_what_is_free_is_kept_on_disk_unasked(monkeypatch):
     monkeypatch.setattr("veracity.engines.local.free_memory", lambda: 1000)
     result = veracity.discover(CLAIMS, "majority-vote")
     (note,) = result.notes
-    assert note.startswith("the claims are kept on disk: ")
+    assert note.startswith("the claims are processed on disk: ")
 
 
 def of_long_values(n_claims, n_bytes):
@@ -98,7 +98,7 @@ def test_long_values_count_as_the_memory_that_they_take(tmp_path, kind):
     addresses = {"frame": claims, "sqlite": f"sqlite:///{place}#claims"}
     engine = Local(memory="6MB", spill=tmp_path / "spill")  # as much as the values take alone
     found = veracity.discover(addresses.get(kind, place), "majority-vote", engine=engine)
-    assert any("the claims are kept on disk" in note for note in found.notes)
+    assert any("the claims are processed on disk" in note for note in found.notes)
     assert found.run.input.claims == len(claims)
 
 
@@ -121,7 +121,7 @@ def test_the_longer_rows_are_the_more_parts_there_are(tmp_path):
 
 def test_temporary_files_go_with_the_last_that_uses_them(tmp_path):
     result = veracity.discover(CLAIMS, engine=on_disk(tmp_path))
-    encoded, table = result.encoded, result.scan("facts")
+    encoded, table = result.encoded, result.table("facts", lazy=True)
     assert len(left_in(tmp_path)) == 1
     del result
     gc.collect()
@@ -181,7 +181,6 @@ WORK = """
 import resource, signal, sys, time
 from veracity.encoding import encode, on_disk
 from veracity.engines import local
-from veracity import discovery
 from veracity.cli import main
 
 def wait(*arguments, **options):
@@ -211,7 +210,7 @@ def program(change):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    "where", ["on_disk._PartedRows.fill", "on_disk._Writer.renumber", "local.HeldLocally.keep"]
+    "where", ["on_disk._PartedRows.fill", "on_disk._Writer.renumber", "local.LocalBlocks.answers"]
 )
 def test_who_is_stopped_leaves_nothing_behind(folder, number, where):
     work = program(f"{where} = wait")
@@ -226,7 +225,7 @@ def test_who_is_stopped_leaves_nothing_behind(folder, number, where):
 
 @pytest.mark.slow
 def test_what_a_killed_run_left_is_removed_by_the_next(folder):
-    work = program("local.HeldLocally.keep = wait")
+    work = program("local.LocalBlocks.answers = wait")
     assert work.stdout.readline() == "here\n"
     work.kill()
     work.communicate()
@@ -234,7 +233,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(folder):
     work = program("pass")
     stdout, stderr = work.communicate()
     assert (work.returncode, stderr, left_in(folder / "spill")) == (0, "", [])
-    assert "the claims are kept on disk" in stdout
+    assert "the claims are processed on disk" in stdout
     assert len(pl.read_parquet("run/truths.parquet")) == 300
 
 
@@ -249,34 +248,62 @@ def test_a_disk_that_is_full_in_the_middle_gets_one_sentence(folder):
 
 
 def test_arrays_come_back_as_they_were_and_may_be_written_to(tmp_path):
-    folder = TempFolder(tmp_path)
-    given = [(np.arange(5), np.zeros((2, 3), np.int8), np.empty(0)), (np.ones(1),), ()]
+    store = BlockStore(TempFolder(tmp_path))
+    given = [(np.arange(5), np.zeros((2, 3), np.int8), np.empty(0)), (np.ones(10**4),), ()]
     for number, arrays in enumerate(given):
-        folder.write(f"{number}", arrays)
+        store.put("block", number, arrays)
     for number, arrays in enumerate(given):
-        for one, other in zip(folder.read(f"{number}"), arrays, strict=True):
+        for one, other in zip(store.get("block", number), arrays, strict=True):
             assert_array_equal(one, other, strict=True)
-    found = folder.read("0")[0]
-    found[:] = 7
-    assert folder.read("0")[0].tolist() == [0, 1, 2, 3, 4]
-    folder.write("0", (np.arange(5) * 2,))
-    assert folder.read("0")[0].tolist() == [0, 2, 4, 6, 8]
-    assert found.tolist() == [7] * 5
+            assert one.flags.aligned
+    for number in (0, 1):
+        found = store.get("block", number)[0]
+        before = found.tolist()
+        found[:] = 7
+        assert store.get("block", number)[0].tolist() == before
+        store.put("block", number, (np.arange(5) * 2,))
+        assert store.get("block", number)[0].tolist() == [0, 2, 4, 6, 8]
+        assert found.tolist() == [7] * len(before)
 
 
-def test_what_is_kept_beside_blocks_is_bounded_in_memory_and_comes_back(tmp_path):
-    beside = Beside(TempFolder(tmp_path), room=100)
+def test_what_is_stored_with_blocks_is_bounded_in_memory_and_comes_back(tmp_path):
+    one = (np.full(1000, 7), "name")
+    store = BlockStore(TempFolder(tmp_path), most_bytes=int(1.5 * 8000))
     for block in range(3):
-        beside.put(block, (np.full(10, block), "name"), None)
-    in_memory = beside._in_memory
-    assert len(in_memory) == 1
+        store.put("memory", block, (np.full(1000, block), "name"))
+    assert len(store._in_memory) == 1
     for block in range(3):
-        array, name = beside.of(block)
-        assert (array.tolist(), name) == ([block] * 10, "name")
-    beside.put(2, None, "another")
-    assert beside.of(2) is None
-    beside.clear()
-    assert beside.of(0) is None
+        array, name = store.get("memory", block)
+        assert (array.tolist(), name) == ([block] * 1000, "name")
+    store.put("memory", 2, "another")
+    assert store.get("memory", 2) == "another"
+    assert store.get("memory", 3) is None
+    store.drop("memory")
+    assert store.get("memory", 0) is None
+    store.put("memory", 0, one)
+    assert len(store._in_memory) == 1
+
+
+def test_many_blocks_share_a_file_which_goes_with_the_last_of_them(tmp_path):
+    folder = TempFolder(tmp_path)
+    store, part = BlockStore(folder), np.zeros(BYTES_OF_FILE // 16)
+
+    def n_files():
+        return len(left_in(folder.path)) - 1  # and the mark of its owner
+
+    for block in range(10):
+        store.put("block", block, part)
+        store.put("items", block, block)
+    assert n_files() <= 1 + 6
+    before = n_files()
+    for block in range(10):
+        store.put("block", block, part + block)
+        assert n_files() <= before + 1
+    assert [int(store.get("block", block)[-1]) for block in range(10)] == list(range(10))
+    store.drop("block")
+    assert n_files() == 1
+    store.drop("items")
+    assert n_files() == 0
 
 
 def test_lanes_of_a_walk_are_kept_apart_on_disk(tmp_path):
@@ -285,7 +312,7 @@ def test_lanes_of_a_walk_are_kept_apart_on_disk(tmp_path):
     with on_disk(tmp_path).hold(encoded.blocks) as held:
         for _ in range(2):
             lanes = held.walk(_go, (0, 100), Turn())
-        kept = list(held.collect(lambda block, state, turn: (turn.memory, turn.memory), 0, Turn()))
+        kept = list(held.found(lambda block, state, turn: (turn.memory, turn.memory), 0, Turn()))
     n_blocks = len(encoded.blocks)
     assert lanes == (n_blocks, 100 + n_blocks)
     assert kept == [[number + 1, 101 + number] for number in range(n_blocks)]
@@ -310,12 +337,16 @@ def test_a_table_in_pieces_is_scanned_collected_and_written(tmp_path):
 def test_a_table_that_is_too_large_to_collect_says_how_else_to_read_it(tmp_path, monkeypatch):
     result = veracity.discover(CLAIMS, engine=on_disk(tmp_path))
     monkeypatch.setattr("veracity.io.memory.free_memory", lambda: 10)
-    with pytest.raises(errors.TooLarge, match=r"the facts, about .* result.scan\('facts'\)"):
+    with pytest.raises(
+        errors.TooLarge, match=r"the facts, about .* result.table\('facts', lazy=True\)"
+    ):
         _ = result.facts
     assert "NOT" not in repr(result)
-    assert result.scan("facts").select(pl.len()).collect().item() == result.run.input.facts
+    assert (
+        result.table("facts", lazy=True).select(pl.len()).collect().item() == result.run.input.facts
+    )
     with pytest.raises(errors.ParameterError, match="no table 'nothing'; there are truths, facts"):
-        result.scan("nothing")
+        result.table("nothing")
 
 
 # --- parts and names ------------------------------------------------------------------------------
@@ -400,7 +431,7 @@ def test_values_that_are_too_many_stay_in_their_part(tmp_path, monkeypatch):
             veracity.discover(claims, name, engine=place)
     again = found.fitted.judge(claims, engine=place).facts.sort("entity", "value")
     assert_allclose(again["plausibility"], expected["plausibility"], atol=1e-9)
-    with pytest.raises(errors.TooLarge, match="hand them over in portions"):
+    with pytest.raises(errors.TooLarge, match="judge them in portions"):
         veracity.discover(CLAIMS).fitted.judge(claims, engine=place)
 
 
@@ -504,7 +535,7 @@ def test_text_that_is_too_large_is_read_in_portions_where_it_can_be(tmp_path, mo
         path.write_bytes(gzip.compress(text.encode()))
     else:
         path.write_text(text.replace("\n", "\r") if name == "old.csv" else text, newline="")
-    monkeypatch.setattr("veracity.io.csv_file.LARGE_TEXT", 10)
+    monkeypatch.setattr("veracity.io.text_files.LARGE_TEXT", 10)
     found = veracity.discover(path, "majority-vote", engine=on_disk(tmp_path)).facts
     assert found.sort("entity", "value").equals(expected.sort("entity", "value"))
 

@@ -12,14 +12,14 @@ from numpy.testing import assert_array_equal
 
 import veracity
 from veracity.algorithms import CATALOGUE
-from veracity.algorithms.prior import BySource, CountBySource, Prior, PriorRates
-from veracity.algorithms.state import from_arrays, grown, to_arrays
+from veracity.algorithms.prior import Prior, PriorRates
 from veracity.dependence.agreement import Dependence
 from veracity.testing import some_claims
+from veracity.trees import BySource, CountBySource, from_arrays, grown, to_arrays
 
 ALGORITHMS = {
     **{name: entry.make() for name, entry in CATALOGUE.items()},
-    "ltd-rbm, flow": veracity.LTDRBM(learning="flow"),
+    "ltd-rbm, flow": veracity.algorithms.LTDRBM(learning="flow"),
 }
 PAIRS = [(name, kind) for name, algorithm in ALGORITHMS.items() for kind in algorithm.kinds]
 every_pair = pytest.mark.parametrize(("name", "kind"), PAIRS)
@@ -92,7 +92,9 @@ def test_a_source_never_met_has_no_slot_among_those_that_are_looked_at_for_copie
 
 
 def test_a_source_never_met_is_not_fixed():
-    prior = Prior(of_source={"a": veracity.Rate(tpr=0.9, fpr=0.1, fixed=True)}).rates(["a"])
+    prior = Prior(of_source={"a": veracity.algorithms.Rate(tpr=0.9, fpr=0.1, fixed=True)}).rates(
+        ["a"]
+    )
     assert grown(prior, 2).is_fixed.tolist() == [1.0, 0.0]
     assert grown(prior, 2).known.tolist() == [[0.0] * 4] * 2
 
@@ -152,13 +154,13 @@ def test_arrays_that_lack_one_are_refused(name, kind):
         if part.endswith("prevalence") or (part.endswith(".") and part != "model."):
             continue  # a prevalence that is not given; parts that a state need not have
         rest = {other: array for other, array in arrays.items() if other != part}
-        with pytest.raises(ValueError, match="what was learned lacks"):
+        with pytest.raises(ValueError, match="the model lacks"):
             from_arrays(fit.algorithm.state_type, rest, labels=fit.names.labels)
 
 
 def test_an_array_where_a_number_should_be_is_refused():
     arrays = {**to_arrays(a_state()), "rounds": np.ones(3)}
-    with pytest.raises(ValueError, match="'rounds' of what was learned is no number"):
+    with pytest.raises(ValueError, match="'rounds' of the model is no number"):
         from_arrays(State, arrays)
 
 
@@ -168,5 +170,5 @@ def test_the_arrays_of_another_algorithm_are_refused(name, kind):
     fit = fitted(name, kind)
     if not to_arrays(fit.state):
         return
-    with pytest.raises(ValueError, match="what was learned"):
+    with pytest.raises(ValueError, match="the model"):
         from_arrays(State, to_arrays(fit.state))

@@ -30,7 +30,7 @@ import os, signal, sys
 from veracity.cli import main
 import polars as pl
 pl.DataFrame.write_parquet = lambda *_: os.kill(os.getpid(), int(sys.argv[1]))
-main(["generate", "--items", "5", "--out", "new"])
+main(["generate", "--set", "items=5", "--out", "new"])
 """
 
 

@@ -20,7 +20,7 @@ from polars.testing import assert_frame_equal
 import veracity
 from veracity.algorithms import CATALOGUE
 from veracity.errors import OutputError, ParameterError, StudyError
-from veracity.show.plot import altair
+from veracity.show.figures.base import altair
 from veracity.study import RuntimeStudy, Study, SyntheticStudy, carry_out, publish, work
 from veracity.study.page import _apart
 from veracity.synthetic import Ranges
@@ -369,7 +369,7 @@ def test_the_page_names_the_command_that_made_it(tmp_path):
         {"task": "mle 100", "algorithm": "mle", "claims": 100, "seconds": 0.5, "accuracy": 0.9}
     )
     page = publish(study, rows, tmp_path / "out").read_text()
-    command = "veracity study runtime --algorithms mle,sums --most 1000 --out study/"
+    command = "veracity study runtime --set algorithms=mle,sums --set most=1000 --out study/"
     assert f"<code>{command}</code>" in page
 
 

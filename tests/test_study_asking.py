@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from asking import ASKED, MARGIN, RANDOM, AskingStudy
 
-from veracity.cli import main
 from veracity.errors import ParameterError
-from veracity.study import AskingStudy, carry_out
-from veracity.study.asking import ASKED, MARGIN, RANDOM
+from veracity.study import carry_out
 from veracity.synthetic import Synthetic
 
 
@@ -57,7 +55,6 @@ def test_what_is_asked_for_and_what_is_random_both_help(found):
     for row in tables["asking"].iter_rows(named=True):
         assert row["20"] > row["0"]
     assert study.findings(tables)
-    assert "asking" in study.figures(tables)
 
 
 @pytest.mark.parametrize(
@@ -71,12 +68,3 @@ def test_what_is_asked_for_and_what_is_random_both_help(found):
 def test_settings_that_make_no_sense_are_refused(settings, complaint):
     with pytest.raises(ParameterError, match=complaint):
         AskingStudy(datasets=("x",), **settings)
-
-
-def test_the_command_writes_a_page(folder, tmp_path):
-    words = ["study", "asking", folder, "--draws", "1", "--workers", "1"]
-    done = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")])
-    assert done.exit_code == 0, done.output
-    names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"asking.csv", "others.csv", "asking.svg", "index.html"} <= names
-    assert "--draws 1" in (tmp_path / "out" / "index.html").read_text()

@@ -13,11 +13,6 @@ import pytest
 from veracity.algorithms import CATALOGUE, algorithm_named
 from veracity.errors import ParameterError, UnreadableFile
 from veracity.study import (
-    AblationStudy,
-    AskingStudy,
-    IntervalsStudy,
-    LeagueStudy,
-    NumbersStudy,
     RobustnessStudy,
     RuntimeStudy,
     SensitivityStudy,
@@ -32,10 +27,10 @@ from veracity.study.robustness import optimise
 from veracity.study.settings import GRID, parameters_of, with_settings
 from veracity.synthetic import Synthetic
 
-ON_DATASETS = (AblationStudy, AskingStudy, LeagueStudy, RobustnessStudy, SensitivityStudy)
+ON_DATASETS = (RobustnessStudy, SensitivityStudy)
 """Those that need a dataset at least."""
 
-ALSO_DRAWN = (IntervalsStudy, NumbersStudy, StatementsStudy)
+ALSO_DRAWN = (StatementsStudy,)
 """Those that need none, since they draw claims at random."""
 
 

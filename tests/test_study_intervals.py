@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from intervals import IntervalsStudy
+from numeric import SHAPES, NumbersStudy, draw_numbers
 from numpy.testing import assert_allclose
 
 from veracity.errors import ParameterError
-from veracity.study import IntervalsStudy, NumbersStudy, carry_out, publish
-from veracity.study.numbers import SHAPES, draw_numbers
+from veracity.study import carry_out, publish
 from veracity.synthetic import Synthetic
 
 

@@ -82,7 +82,8 @@ def test_settings_that_make_no_sense_are_refused(settings, complaint):
 
 
 def test_the_command_writes_a_page(tmp_path):
-    words = ["study", "statements", "--synthetic", "1", "--algorithms", "ltd-rbm", "--workers", "1"]
+    settings = ["--set", "synthetic=1", "--set", "algorithms=ltd-rbm"]
+    words = ["study", "statements", *settings, "--workers", "1"]
     done = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     names = {path.name for path in (tmp_path / "out").iterdir()}

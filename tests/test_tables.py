@@ -13,8 +13,7 @@ from polars.testing import assert_frame_equal
 import veracity
 from veracity.cli import main
 from veracity.errors import MissingColumn, ParameterError
-from veracity.show.report.making import command as command_of
-from veracity.show.report.making import python_call
+from veracity.show.reproduce import command as command_of
 
 FLIGHTS = [f"AA-{number}" for number in range(8)]
 SITES = ["orbitz", "tower", "travelocity"]
@@ -79,14 +78,9 @@ def test_it_can_be_said_and_columns_can_be_named():
     odd = by_attributes().rename({"site": "who", "flight": "what"})
     named = {"source": "who", "entity": "what"}
     assert not told(same_answer(vote(odd, wide="attributes", columns=named)), "a wide table")
-    found = veracity.tables.by_attribute(odd, source="who", entity="what")
+    found = veracity.read_claims(odd, columns=named, wide="attributes").collect()
     keys = ["entity", "attribute", "source"]
     assert_frame_equal(found.sort(keys), long_claims().sort(keys))
-
-
-def test_a_users_frame_is_given_back():
-    found = veracity.tables.by_attribute(by_attributes().to_pandas())
-    assert isinstance(found, pd.DataFrame)
 
 
 def test_an_index_of_pandas_with_a_name_is_a_column():
@@ -173,7 +167,10 @@ def test_the_truth_is_no_source():
     table = by_sources().with_columns(truth=pl.col("tower"))
     result = vote(table)
     assert result.sources["source"].to_list() == SITES
-    assert told(result, "not read, since not taken as sources: 'truth'; if they are, name all")
+    assert told(
+        result,
+        "not read, as they do not look like sources: 'truth'; if they are sources, name them",
+    )
 
 
 def test_numbers_that_never_agree_are_not_guessed_but_can_be_said():
@@ -229,7 +226,7 @@ def test_a_category_and_a_remark_are_no_sources(is_text):
     }
     result = veracity.discover(pl.DataFrame(rows))
     assert result.sources["source"].to_list() == ["Amazon", "Walmart", "eBay"]
-    assert told(result, "not read, since not taken as sources: 'Category', 'Notes'")
+    assert told(result, "not read, as they do not look like sources: 'Category', 'Notes'")
 
 
 def test_a_source_may_write_in_capitals_and_a_remark_may_be_always_the_same():
@@ -243,7 +240,7 @@ def test_a_source_may_write_in_capitals_and_a_remark_may_be_always_the_same():
     }
     result = vote(pl.DataFrame(rows), wide="sources", normalise=True)
     assert result.sources["source"].to_list() == ["CIA", "Grandma", "Wikipedia"]
-    assert told(result, "not taken as sources: 'Notes'")
+    assert told(result, "not look like sources: 'Notes'")
 
 
 def test_answers_to_a_form_are_read_without_their_times():
@@ -273,7 +270,7 @@ def test_the_wording_of_a_question_is_no_source():
     })  # fmt: skip
     result = vote(asked)
     assert result.sources["source"].to_list() == ["large", "small", "tiny"]
-    assert told(result, "not taken as sources: 'prompt'")
+    assert told(result, "not look like sources: 'prompt'")
 
 
 def test_lists_of_answers_are_what_is_said():
@@ -358,14 +355,14 @@ def test_columns_of_samples_may_call_facts_true_or_false():
 
 
 def test_numbered_attributes_are_told_with_what_to_say_if_they_are_samples():
-    (note,) = told(vote(asked_often()), "taken as attributes")
-    assert note.startswith("'answer_1', 'answer_2', 'answer_3' are taken as attributes")
-    assert note.endswith("say wide='samples' or --wide samples")
+    (note,) = told(vote(asked_often()), "read as attributes")
+    assert note.startswith("'answer_1', 'answer_2', 'answer_3' are read as attributes")
+    assert note.endswith("use wide='samples' or --wide samples")
     more = asked_often().with_columns(place=pl.lit("z"))
-    (note,) = told(vote(more), "taken as attributes")
+    (note,) = told(vote(more), "read as attributes")
     assert note.endswith("--wide samples, with --columns value=answer_1+answer_2+answer_3")
-    assert not told(vote(asked_often(), wide="attributes"), "taken as attributes")
-    assert not told(vote(by_attributes()), "taken as attributes")
+    assert not told(vote(asked_often(), wide="attributes"), "read as attributes")
+    assert not told(vote(by_attributes()), "read as attributes")
 
 
 def test_of_columns_of_samples_only_those_that_are_numbered_are_read():
@@ -389,8 +386,8 @@ def test_where_several_values_may_be_true_each_numbered_column_is_one_of_them():
             "author_2": ["Bob", "Bob", None],
         }
     )
-    (note,) = told(vote(books, kind="multiple"), "taken as attributes")
-    assert "if all are values of one item, say wide='samples'" in note
+    (note,) = told(vote(books, kind="multiple"), "read as attributes")
+    assert "if all are values of one item, use wide='samples'" in note
     found = vote(books, kind="multiple", wide="samples")
     rows = [("a", "Ann"), ("a", "Bob"), ("b", "Ann"), ("b", "Bob"), ("c", "Bob")]
     long = pl.DataFrame(rows, schema=["source", "value"], orient="row")
@@ -435,7 +432,7 @@ def test_answers_to_the_first_question_are_never_taken_for_entities():
     assert "--wide sources" not in str(error.value)  # the worker would be taken for one
     result = vote(opinions, wide="entities")
     assert result.truths["entity"].to_list() == ["q1", "q2", "q3"]
-    found = veracity.tables.by_entity(opinions, source="worker")
+    found = veracity.read_claims(opinions, wide="entities").collect()
     assert found.row(0, named=True) == {"source": "a", "entity": "q1", "value": "x"}
 
 
@@ -496,7 +493,7 @@ def test_each_file_is_a_source(tmp_path):
     per_file(tmp_path)
     result = same_answer(vote(tmp_path, source_from="filename"))
     assert told(result, "each file is a source: 'orbitz', 'tower', 'travelocity'")
-    found = veracity.tables.by_file(sorted(tmp_path.glob("*.csv")))
+    found = veracity.read_claims(sorted(tmp_path.glob("*.csv")), source_from="filename").collect()
     keys = ["entity", "attribute", "source"]
     assert_frame_equal(found.sort(keys), long_claims().sort(keys))
 
@@ -528,7 +525,7 @@ def test_the_command_line_says_the_same(tmp_path):
 
 
 def test_a_source_is_named_once(tmp_path):
-    with pytest.raises(ParameterError, match="say one"):
+    with pytest.raises(ParameterError, match="leave one out"):
         vote(tmp_path, source_from="filename", columns={"source": "site"})
     with pytest.raises(ParameterError, match="is for files"):
         vote(long_claims(), source_from="filename")
@@ -556,4 +553,26 @@ def test_a_run_knows_how_to_be_made_again(tmp_path):
     assert "--samples" in words
     columns = words[words.index("--columns") + 1]
     assert set(columns.split(",")) == {"source=site", "entity=flight", "time=time"}
-    assert "wide='attributes', samples=True" in python_call(kept)
+
+
+def test_the_plan_of_a_wide_table_is_kept_with_the_run_and_read_by_its_fit(tmp_path):
+    flights = [f"f{number}" for number in range(8)]
+    gates = [f"{number % 3}{number}" for number in range(8)]
+    wide = pl.DataFrame(
+        {"flight": flights, "orbitz": gates, "tower": gates, "radar": [*gates[:7], "x"]}
+    )
+    result = veracity.discover(wide, "majority-vote")
+    plan = {
+        "columns": {"entity": ["flight"]},
+        "wide": "sources",
+        "value_columns": ["orbitz", "tower", "radar"],
+    }
+    assert result.run.input.plans == [plan]
+    result.save(tmp_path / "run")
+    kept = veracity.load(tmp_path / "run")
+    assert kept.run.input.plans == [plan]
+    few = wide.head(2)  # of which nobody could tell that its columns are sources
+    with pytest.raises(MissingColumn):
+        veracity.discover(few, "majority-vote")
+    for fitted in (result.fitted, kept.fitted):
+        assert len(fitted.judge(few).truths) == 2

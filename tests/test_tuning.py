@@ -44,7 +44,7 @@ def test_every_plain_parameter_can_be_said_as_it_is_shown(name):
 
 
 def test_parameters_have_the_types_they_are_declared_with():
-    algorithm = veracity.LTDRBM()
+    algorithm = veracity.algorithms.LTDRBM()
     assert parsed(algorithm, "max_rounds", "7") == 7
     assert parsed(algorithm, "single_truth", "yes") is True
     assert parsed(algorithm, "learning", "flow") == "flow"
@@ -82,7 +82,7 @@ def test_the_best_setting_by_known_truths_is_told_and_can_be_used(some_flights):
     found = veracity.tune(claims, truth, grid=grid, algorithm="mle", folds=3)
     assert found.measure == "accuracy"
     assert found.rows["accuracy"].is_sorted(descending=True)
-    assert set(found.rows["max_rounds"]) == {1, 50, veracity.MLE().max_rounds}
+    assert set(found.rows["max_rounds"]) == {1, 50, veracity.algorithms.MLE().max_rounds}
     assert found.algorithm.max_rounds == found.best["max_rounds"]
     assert veracity.discover(claims, found.algorithm).run.algorithm == "mle"
     again = veracity.tune(claims, truth, grid=grid, algorithm="mle", folds=3)
@@ -115,7 +115,7 @@ def test_what_cannot_be_tuned_is_told(some_flights):
 def test_the_command_tunes(files):
     output = run("tune", "claims.csv", "--truth", "truth.csv", "--grid", "strength=2,8",
                  "--grid", "temper=yes,no", "--folds", "2")  # fmt: skip
-    assert "settings, by accuracy" in output
+    assert "settings of veracity, the best first by accuracy" in output
     assert "best: --set strength=" in output
     how = ("tune", "claims.csv", "--truth", "truth.csv", "--folds", "2")
     assert json.loads(run(*how, "--grid", "strength=8", "--json"))["best"] == {"strength": 8.0}

@@ -51,7 +51,7 @@ def accuracy(claims, truth, algorithm=None):
 
 
 def fixed(**tpr):
-    rates = {name: veracity.Rate(tpr=t, fpr=0.5, fixed=True) for name, t in tpr.items()}
+    rates = {name: veracity.algorithms.Rate(tpr=t, fpr=0.5, fixed=True) for name, t in tpr.items()}
     return Veracity(prior=veracity.Prior(of_source=rates), temper=False)
 
 
@@ -268,8 +268,8 @@ def test_where_half_of_the_sources_are_wrong_on_two_labels_the_answer_says_that_
         said, truth, _ = crowd(seed, [0.9, 0.8, 0.75, 0.25, 0.2, 0.1, 0.3], n_values=2)
         claims, _ = tables(said, truth)
         result = veracity.discover(claims)
-        assert any(note.startswith("assumption: ") for note in result.notes)
-        assert [one.name for one in veracity.check(result).warnings if one.name == "assumption"]
+        assert "assumption" in result.findings["name"]
+        assert [one.name for one in veracity.check(result).findings if one.name == "assumption"]
 
 
 def test_the_start_does_not_matter():
@@ -289,7 +289,7 @@ def test_a_fixed_source_keeps_its_rate(kind):
     claims, _ = tables(said, truth)
     if kind == "binary":
         claims = claims.select("source", fact="entity", claim=pl.col("value") == "1")
-    prior = veracity.Prior(of_source={"2": veracity.Rate(tpr=0.9, fpr=0.1, fixed=True)})
+    prior = veracity.Prior(of_source={"2": veracity.algorithms.Rate(tpr=0.9, fpr=0.1, fixed=True)})
     result = veracity.discover(claims, Veracity(prior=prior), kind=kind)
     trust = dict(result.sources.select("source", "trust").iter_rows())
     assert trust[2] == pytest.approx(0.9)
@@ -300,7 +300,7 @@ def test_a_fixed_source_keeps_its_rate(kind):
 
 def test_what_is_known_of_a_source_decides_where_little_is_claimed():
     claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x"] * 2, "value": ["1", "2"]})
-    prior = veracity.Prior(of_source={"b": veracity.Rate(tpr=0.95, fpr=0.05)})
+    prior = veracity.Prior(of_source={"b": veracity.algorithms.Rate(tpr=0.95, fpr=0.05)})
     assert veracity.discover(claims, Veracity(prior=prior)).truths["value"].to_list() == ["2"]
 
 
@@ -398,7 +398,7 @@ def test_where_attributes_do_not_matter_they_change_nothing():
 
 def test_a_fixed_source_is_the_same_on_all_attributes():
     claims, _ = drawn_by_attribute(0, spread=0.3, n_entities=40)
-    prior = veracity.Prior(of_source={"s0": veracity.Rate(tpr=0.7, fpr=0.1, fixed=True)})
+    prior = veracity.Prior(of_source={"s0": veracity.algorithms.Rate(tpr=0.7, fpr=0.1, fixed=True)})
     result = veracity.discover(claims, Veracity(prior=prior, dependence=False, temper=False))
     for entity, attribute, n_values in result.truths.select(
         "entity", "attribute", "values"
@@ -466,7 +466,7 @@ def test_known_truths_do_not_count_several_values_of_an_item_as_errors():
 
 def test_a_lone_voice_that_names_two_values_is_not_tempered():
     claims = pl.DataFrame({"source": ["a", "a"], "entity": ["x", "x"], "value": ["1", "2"]})
-    prior = veracity.Prior(of_source={"a": veracity.Rate(tpr=0.9, fpr=0.1, fixed=True)})
+    prior = veracity.Prior(of_source={"a": veracity.algorithms.Rate(tpr=0.9, fpr=0.1, fixed=True)})
     tempered, plain = (
         veracity.discover(claims, Veracity(prior=prior, temper=t)).facts["plausibility"]
         for t in (True, False)
@@ -488,7 +488,9 @@ def test_a_source_that_is_fixed_tells_two_labels_apart():
                 for q, (t, r) in enumerate(zip(truth, is_right, strict=True))
             ]
         claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
-        prior = veracity.Prior(of_source={"expert": veracity.Rate(tpr=0.98, fpr=0.02, fixed=True)})
+        prior = veracity.Prior(
+            of_source={"expert": veracity.algorithms.Rate(tpr=0.98, fpr=0.02, fixed=True)}
+        )
         result = veracity.discover(claims, Veracity(prior=prior))
         known = pl.DataFrame({"entity": range(300), "value": truth})
         assert veracity.evaluate(result, known).accuracy > 0.85
@@ -496,7 +498,7 @@ def test_a_source_that_is_fixed_tells_two_labels_apart():
 
 def test_a_fixed_source_does_not_tell_how_much_attributes_differ():
     claims, _ = drawn_by_attribute(1, spread=0.0)
-    prior = veracity.Prior(of_source={"s0": veracity.Rate(tpr=0.2, fpr=0.1, fixed=True)})
+    prior = veracity.Prior(of_source={"s0": veracity.algorithms.Rate(tpr=0.2, fpr=0.1, fixed=True)})
     one_each, by_attribute = (
         veracity.discover(claims, Veracity(prior=prior, attributes=a)).truths for a in (False, True)
     )

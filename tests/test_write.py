@@ -263,7 +263,7 @@ import os, signal, sys
 import polars as pl
 from veracity.cli import main
 pl.DataFrame.write_parquet = lambda *_: os.kill(os.getpid(), getattr(signal, sys.argv[2]))
-main(["generate", "--items", "5", "--out", sys.argv[1], "--force"])
+main(["generate", "--set", "items=5", "--out", sys.argv[1], "--force"])
 """
 
 
@@ -321,7 +321,7 @@ def test_the_folder_one_is_in_is_refused(run, monkeypatch):
 def test_a_run_one_may_not_replace_is_refused_before_the_work(run, monkeypatch):
     closed = run.parent  # root may write anywhere, so it is played
     monkeypatch.setattr(os, "access", lambda path, _: Path(path) != closed)
-    with pytest.raises(OutputError, match="no folder one may write to"):
+    with pytest.raises(OutputError, match="no folder that can be written to"):
         check(run)
 
 

@@ -61,7 +61,9 @@ def answers() -> Iterator[tuple[str, NDArray[np.float64]]]:
                 continue
             for table in ("truths" if kind == "numeric" else "facts", "sources"):
                 own = getattr(result, table)
-                numbers = own.select(pl.selectors.numeric().cast(pl.Float64))
+                numbers = own.select(sorted(own.columns)).select(
+                    pl.selectors.numeric().cast(pl.Float64)
+                )
                 yield f"{name} {kind} {algorithm} {table}", numbers.to_numpy()
 
 

@@ -34,7 +34,7 @@ def refreshed(page: Path) -> str:
         parts.append(between)
         language, code = fence[1], fence[2]
         if language == "text" and printed is not None and not between.strip():
-            code = printed if printed.endswith("\n") or not printed else printed + "\n"
+            code = "".join(f"{line}\n" for line in _like(code.splitlines(), printed.splitlines()))
         printed = None
         if language == "python":
             with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -47,6 +47,23 @@ def refreshed(page: Path) -> str:
     return "".join([*parts, text[end:]])
 
 
+def _like(shown: list[str], printed: list[str]) -> list[str]:
+    """Return all printed lines; if `...` elides some, the lines most like the shown ones."""
+    if "..." not in shown:
+        return printed
+    at, kept = 0, []
+    for line in shown:
+        if line == "..." or line.rstrip() in printed[at:]:
+            at = at if line == "..." else printed.index(line.rstrip(), at) + 1
+            kept.append(line)
+            continue
+        near = difflib.get_close_matches(line, printed[at:], n=1, cutoff=0.3)
+        if near:
+            at = printed.index(near[0], at) + 1
+            kept.append(near[0])
+    return kept
+
+
 def _console(code: str) -> str:
     """Return a session with each shown line replaced by the line of the output most like it."""
     sessions = []
@@ -54,17 +71,7 @@ def _console(code: str) -> str:
         command, *shown = session.splitlines()
         result = CliRunner().invoke(command_line, shlex.split(command)[1:])
         lines = [line.rstrip() for line in result.output.splitlines()]
-        at, kept = 0, []
-        for line in shown:
-            if line == "..." or line.rstrip() in lines[at:]:
-                at = at if line == "..." else lines.index(line.rstrip(), at) + 1
-                kept.append(line)
-                continue
-            near = difflib.get_close_matches(line, lines[at:], n=1, cutoff=0.3)
-            if near:
-                at = lines.index(near[0], at) + 1
-                kept.append(near[0])
-        sessions.append("\n".join([command, *kept]))
+        sessions.append("\n".join([command, *_like(["...", *shown], lines)[1:]]))
     return "$ " + "\n$ ".join(sessions) + "\n"
 
 

@@ -37,7 +37,7 @@ def main(path: Path) -> None:
         name = str(frame.f_globals.get("__name__", ""))
         if event != "call" or not name.startswith("veracity."):
             return
-        if name == "veracity.encoding.numbering":
+        if name == "veracity.encoding.names":
             sys.setprofile(None)
             raise Numbered
         if frame.f_code.co_name != "<module>":

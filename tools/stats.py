@@ -1,4 +1,4 @@
-"""Count the code of the package by folder: ``python tools/stats.py [FOLDER]``."""
+"""Count the code of the package by folder, and docstrings: ``python tools/stats.py [FOLDER]``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ LAYOUT = {
     tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
 }  # fmt: skip
 """Types of tokens that do not make a line a line of code."""
+
+RIDDLES = frozenset(
+    {"What", "How", "Whether", "Who", "Which", "Of", "None", "So", "As", "That", "Where"}
+)
+"""First words of docstrings that neither say what is done nor name the thing."""
 
 
 class Size(NamedTuple):
@@ -56,6 +61,21 @@ def filled_lines(text: str) -> Iterator[int]:
             yield from range(token.start[0], token.end[0] + 1)
 
 
+def docstrings_of(package: Path) -> Iterator[str]:
+    """Yield all docstrings, also those below a constant or a field."""
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield text
+
+
+def is_riddle(docstring: str) -> bool:
+    """Return True if the first word of a docstring is one of `RIDDLES`."""
+    words = docstring.split(maxsplit=1)
+    return bool(words) and words[0].strip("*`,.:;") in RIDDLES
+
+
 def sizes_of(package: Path) -> dict[str, Size]:
     """Return the size of each folder of the package, ordered by name."""
     modules = defaultdict(list)
@@ -66,11 +86,15 @@ def sizes_of(package: Path) -> dict[str, Size]:
 
 
 def main() -> None:
-    """Print one row per folder, and the total."""
-    sizes = sizes_of(Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE)
+    """Print one row per folder, the total, and the number of docstrings that are riddles."""
+    package = Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE
+    sizes = sizes_of(package)
     print(f"{'folder':<12} {'lines':>7} {'statements':>11} {'files':>6}")
     for folder, size in [*sizes.items(), ("total", total(sizes.values()))]:
         print(f"{folder:<12} {size.lines:>7,} {size.statements:>11,} {size.files:>6,}")
+    docstrings = list(docstrings_of(package))
+    n = sum(map(is_riddle, docstrings))
+    print(f"{n:,} of {len(docstrings):,} docstrings begin with {', '.join(sorted(RIDDLES))}")
 
 
 if __name__ == "__main__":

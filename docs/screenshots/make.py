@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 
 import veracity
-from veracity.plot import save_figure
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "tests"))
@@ -24,7 +23,7 @@ PICTURES = {
     "summary": (1280, "light", "header", "#summary"),
     "items": (1280, "light", "#items h3", "#item-0"),
     "sources": (1280, "light", "#sources figure", "#sources .table"),
-    "phone": (390, "dark", "header", "#summary .key"),
+    "phone": (390, "dark", "header", "#summary .numbers"),
 }
 """What is in each picture: width and theme, the first and the last element."""
 
@@ -46,9 +45,9 @@ def main() -> None:
     flights = veracity.synthetic.flights()
     result = veracity.discover(flights.claims)
     for name, given in FIGURES.items():
-        save_figure(result.plot.draw(name, **given), HERE / f"plot-{name}.svg", force=True)
+        result.plot.draw(name, **given).save(HERE / f"plot-{name}.svg", force=True)
     with tempfile.TemporaryDirectory() as folder, open_browser() as driver:
-        page = veracity.write_report(result, Path(folder) / "report.html", truth=flights.truth)
+        page = result.write_report(Path(folder) / "report.html", truth=flights.truth)
         for name, (width, theme, first, last) in PICTURES.items():
             set_width(driver, width)
             set_theme(driver, theme)

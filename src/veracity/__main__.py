@@ -10,21 +10,21 @@ import signal
 import sys
 
 FRESH = 200_000
-"""Objects that may be new before memory is looked through: libraries that are being loaded make
-some hundred thousand, none of which is to go."""
+"""Number of new objects before the garbage collector runs. Loading libraries makes some hundred
+thousand objects, which are all needed."""
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-"""What the C library of Linux calls them: see mallopt(3)."""
+"""Parameters of the C library of Linux: see mallopt(3)."""
 
 MOST_KEPT = 32 << 20
-"""Bytes of an array that stay with the process when it is freed: the most that can be said."""
+"""Bytes of a freed array that stay with the process; the maximum that can be set."""
 
 OF_FRAMES, AS_IT_IS = "_RJEM_MALLOC_CONF", "dirty_decay_ms:500,muzzy_decay_ms:1000"
-"""Where the frame library tells its memory how to behave, and what it tells unless told."""
+"""Variable by which the frame library configures its memory, and its default."""
 
 
 def main() -> None:
-    """Load the command and run it; Ctrl-C is no error to explain while it is loading or ending."""
+    """Load the command and run it; show no traceback on Ctrl-C while it is loading or ending."""
     _settle()
     try:
         from veracity.cli import main as run
@@ -47,10 +47,10 @@ def main() -> None:
 
 
 def _settle() -> None:
-    """Set what suits a process that does one thing and ends: it saves a tenth of its time.
+    """Configure the memory and threads of a short process, which saves a tenth of its time.
 
-    NumPy's linear algebra would start a thread for each core, which waits in a busy loop for
-    large matrices; here there are none. The C library would give every freed array of some
+    NumPy's linear algebra would start a thread for each core, which waits in a busy loop for large
+    matrices; here there are no large matrices. The C library would give every freed array of some
     hundred kilobytes back to the system, to be handed out anew page by page. The frame library,
     which reads and frees all rows in passing, would hold on to what it freed in the last half
     second, and to all that the system may take back: a fifth of the memory of a run.

@@ -1,16 +1,16 @@
-"""Every error veracity raises on purpose.
+"""Errors that veracity raises.
 
 ::
 
     VeracityError
-    ├── InputError              what was given cannot be read as claims or truths
+    ├── InputError              input that cannot be read as claims or truths
     │   ├── UnreadableFile      missing, empty, cut off, or not what its name says
     │   ├── UnreadableDatabase  out of reach, cut off, or without the table that is asked for
     │   ├── WrongEncoding       bytes that are no text in the stated encoding
     │   ├── RaggedRows          rows with more or fewer fields than the header
     │   ├── MissingColumn       a column that is needed and not there
     │   ├── BadValue            a cell that cannot be understood
-    │   ├── NoClaims            nothing is left to discover anything from
+    │   ├── NoClaims            claims without any that can be used
     │   └── TooLarge            more than fits in memory
     ├── ParameterError          a parameter out of its range (also a ValueError)
     ├── OutputError             a result that cannot be written
@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from veracity.printing import cut, message
 
 LONGEST_REASON = 300
-"""Characters of what another library says."""
+"""Maximum number of characters of another library's message."""
 
 __all__ = [
     "BadValue",
@@ -51,18 +51,18 @@ __all__ = [
 
 
 class VeracityError(Exception):
-    """The root of all errors raised on purpose; messages can be read, whatever is in names."""
+    """Base of the errors of veracity; their messages never contain control characters."""
 
     def __init__(self, sentence: str = "") -> None:
         super().__init__(message(sentence))
 
 
 class InputError(VeracityError):
-    """What was given cannot be read as claims or truths."""
+    """Input that cannot be read as claims or truths."""
 
 
 class UnreadableFile(InputError):
-    """A file that is missing, empty, cut off, or not what its name says."""
+    """A file that is missing, empty, cut off, or not of the type in its name."""
 
 
 class UnreadableDatabase(InputError):
@@ -78,7 +78,7 @@ class RaggedRows(InputError):
 
 
 class MissingColumn(InputError):
-    """A column that is needed and not there; `choices` are what can be said, if it may be several.
+    """A column that is needed and missing; `choices` are the possible options.
 
     >>> str(MissingColumn("no column 'value'", ["if it is 'x', say so", "else give it"]))
     "no column 'value'; if it is 'x', say so; else give it"
@@ -94,7 +94,7 @@ class BadValue(InputError):
 
 
 class NoClaims(InputError):
-    """Nothing is left to discover anything from."""
+    """Claims without any that can be used."""
 
 
 class TooLarge(InputError):
@@ -122,7 +122,7 @@ class NotConverged(UserWarning):
 
 
 def first_line(error: BaseException) -> str:
-    r"""What another library's error says, without the pages that may follow.
+    r"""Return the first line of another library's message.
 
     >>> first_line(OSError("no such page\n\nHint: turn the page"))
     'no such page'

@@ -1,13 +1,13 @@
-"""Extras are for what not everybody needs. Messages that advise one get their words from here."""
+"""Optional extras of the package, and the wording of messages that advise one."""
 
 from __future__ import annotations
 
 IS_PUBLISHED = False
-"""Whether the package can be had from a package index; until then it is installed from a clone."""
+"""True if the package is on a package index; until then it is installed from a clone."""
 
 
 def how_to_get(extra: str) -> str:
-    """What to type to get an extra.
+    """Return the command that installs an extra.
 
     >>> how_to_get("plot")
     "pip install '.[plot]' in your clone of veracity"

@@ -27,7 +27,7 @@ import polars as pl
 
 
 def rendered(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """A column of this type as text."""
+    """Return a column of this type as text."""
     if dtype == pl.String:
         return column
     if dtype == pl.Binary:
@@ -96,7 +96,7 @@ READ_AGAIN: Mapping[str, pl.DataType] = {
 
 
 def types_read_again(dtypes: Mapping[str, pl.DataType]) -> dict[str, str]:
-    """The types of columns, those that text cannot be read as again being text."""
+    """Return the types of columns; those that cannot be read from text again become text."""
     names = {name: str(dtype) for name, dtype in dtypes.items() if dtype != pl.Null}
     return {name: own if own in READ_AGAIN else str(pl.String()) for name, own in names.items()}
 
@@ -123,7 +123,7 @@ def in_type(text: pl.Series, name: str) -> pl.Series:
 
 
 def text_like(names: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Names as text, spelt as those of another type are.
+    """Return names as text, spelt as those of another type.
 
     So a file of text tells the same as one of dates, of numbers, or of true and false.
 
@@ -164,21 +164,21 @@ FIRST_DAY, LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, date.
 """The days that can be written as text; Polars panics when asked for others."""
 
 LONGEST_SPAN = timedelta.max.days
-"""So many days are the longest span of time that Python knows."""
+"""Days of the longest span of time in Python."""
 
 PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-"""How long a day is in each unit of time."""
+"""Length of a day in each unit of time."""
 
 
 def is_in_calendar(column: pl.Series) -> pl.Series:
-    """Which of these dates, times of day and spans of time there are; other names always are."""
+    """Return True for each date, time or span of time that exists; other names always do."""
     if not column.dtype.is_temporal():
         return pl.repeat(value=True, n=len(column), eager=True)
     return column.to_physical().is_between(*_ends(column.dtype)).fill_null(value=True)
 
 
 def _ends(dtype: pl.DataType) -> tuple[int, int]:
-    """The numbers of the first and the last that there is of a type of dates or times."""
+    """Return the first and the last number of a type of dates or times."""
     if dtype == pl.Time:
         return 0, PER_DAY["ns"] - 1
     if isinstance(dtype, pl.Duration):
@@ -192,7 +192,7 @@ def _ends(dtype: pl.DataType) -> tuple[int, int]:
 
 
 def name_text(name: object) -> str:
-    """One name as text, as `as_text` would have it.
+    """Return one name as text, as `as_text` does.
 
     >>> name_text(True), name_text(1e-07), name_text("x")
     ('true', '1e-7', 'x')

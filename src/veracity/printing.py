@@ -1,21 +1,20 @@
-r"""What may be shown: no text that a terminal would obey or a figure choke on, and not too much.
+r"""Make text safe to show: no control characters, and a limited length.
 
-Names come from strangers. One that holds an escape sequence could move the cursor or recolour a
-terminal, one with a control character ends the library that draws figures; so what cannot be
-printed is spelt out, as ``\x1b`` is. Every message, every table on a terminal and every figure
+Names may come from strangers. An escape sequence in a name could move the cursor or recolour a
+terminal, and a control character ends the library that draws figures. So characters that cannot be
+printed are spelt out, as ``\x1b`` is. Every message, every table on a terminal and every figure
 gets its text from here.
 """
 
 from __future__ import annotations
 
 import importlib
-import io
-from collections.abc import Callable, Collection
-from typing import TextIO
+from collections.abc import Collection, Sequence
+from typing import Any, TextIO
 from unicodedata import category
 
 LONGEST_MESSAGE = 1_900
-"""Characters of a message; with what is said around it, it stays below 2,000."""
+"""Maximum characters of a message; with the text around it, it stays below 2,000."""
 
 LONGEST_NAME = 60
 """Characters of a name within a sentence."""
@@ -25,7 +24,7 @@ JOINERS = "\u200c\u200d"
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""The text with all that cannot be printed spelt out; line breaks are kept if `lines`.
+    r"""Return the text with all that cannot be printed spelt out; line breaks stay if `lines`.
 
     >>> printable("a\x1b[31m\u2028")
     'a\\x1b[31m\\u2028'
@@ -40,7 +39,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """No more of a text than this.
+    """Return no more of a text than this.
 
     >>> cut("the very long name of some source", 12)
     'the very lo…'
@@ -49,7 +48,7 @@ def cut(text: str, longest: int) -> str:
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """How many there are of something, in the singular or the plural; `many` where s is not enough.
+    """Return a number with its noun, in the plural by an s unless `many` is given.
 
     >>> counted(1, "item"), counted(2000, "item"), counted(1, "truth is", "truths are")
     ('1 item', '2,000 items', '1 truth is')
@@ -57,26 +56,35 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
-def html_by(view: str) -> Callable[[object], str]:
-    """A ``_repr_html_``, by which notebooks show something: this view of `show.notebook` makes it.
+class Shown:
+    """Base of objects that can be shown: `print` gives text, a notebook HTML, `to_dict` JSON data.
 
-    That is loaded only then: it comes long after what it shows.
+    Their content is in `show.sections`, which is loaded on first use, as it imports these classes.
     """
 
-    def _repr_html_(self: object) -> str:
-        html: str = getattr(importlib.import_module("veracity.show.notebook"), view)(self)
+    def __repr__(self) -> str:
+        """Return the sections of this object as text."""
+        sections = importlib.import_module("veracity.show.sections").sections_of(self)
+        text: str = importlib.import_module("veracity.show.terminal").as_text(sections)
+        return text
+
+    def _repr_html_(self) -> str:
+        sections = importlib.import_module("veracity.show.sections").sections_of(self)
+        html: str = importlib.import_module("veracity.show.html").as_html(sections)
         return html
 
-    return _repr_html_
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of this object by name, as JSON can hold it: tables are lists of rows."""
+        return importlib.import_module("veracity.show.sections").as_dict(self)  # type: ignore[no-any-return]
 
 
 def in_short(name: object, longest: int = LONGEST_NAME) -> str:
-    """A name as it may stand in a sentence: on one line, printable, and cut if it is long."""
+    """Return a name for a sentence: on one line, printable, and cut if it is long."""
     return cut(printable(str(name)[: longest + 1]), longest)
 
 
 def did_you_mean(wanted: str, names: Collection[str], *, most: int = 1, least: int = 75) -> str:
-    """The names that may have been meant, as a question; nothing where none is near.
+    """Return the names that may have been meant, as a question; empty if none is similar.
 
     Of a hundred points, `least` is what a name must have; a part of it counts, capitals do not.
 
@@ -92,7 +100,7 @@ def did_you_mean(wanted: str, names: Collection[str], *, most: int = 1, least: i
 
 
 def message(text: str, longest: int = LONGEST_MESSAGE) -> str:
-    """A message that can be read: printable, and with its middle left out if it is very long.
+    """Return a message printable, and with its middle left out if it is very long.
 
     >>> message("x" * 3000 + "; mend it", 30)
     'xxxxxxxxxx … xxxxxxxx; mend it'
@@ -104,8 +112,8 @@ def message(text: str, longest: int = LONGEST_MESSAGE) -> str:
     return shown if len(shown) <= longest else message(shown, longest)
 
 
-class Filtered(io.TextIOBase):
-    """A stream to which only what can be printed passes: all that a command prints goes through it.
+class Filtered:
+    """Stream that escapes unprintable characters in all output of a command.
 
     What draws on a terminal by itself, and filters what it draws, asks for it `unfiltered`.
     """
@@ -113,38 +121,36 @@ class Filtered(io.TextIOBase):
     def __init__(self, stream: TextIO) -> None:
         self.unfiltered = stream
 
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        """The encoding of the stream behind."""
-        return self.unfiltered.encoding
-
-    @property
-    def errors(self) -> str | None:  # type: ignore[override]
-        """What the stream behind does with what it cannot encode."""
-        return self.unfiltered.errors
-
     def write(self, text: str) -> int:
-        """Write what can be printed as it is, and spell out the rest."""
+        """Write text with unprintable characters spelt out."""
         self.unfiltered.write(printable(text, lines=True))
         return len(text)
 
-    def flush(self) -> None:
-        """Let the stream behind write what it has."""
-        self.unfiltered.flush()
-
-    def isatty(self) -> bool:
-        """Whether somebody looks on."""
-        return self.unfiltered.isatty()
-
-    def fileno(self) -> int:
-        """The number of the file behind."""
-        return self.unfiltered.fileno()
-
-    def writable(self) -> bool:
-        """It is there to be written to."""
-        return True
+    def __getattr__(self, name: str) -> Any:
+        """Return any other attribute of the filtered stream, such as its encoding."""
+        return getattr(self.unfiltered, name)
 
 
 def unfiltered(stream: TextIO | None) -> TextIO | None:
-    """The stream behind, for those who filter what they write themselves."""
+    """Return the stream behind a filter, for functions that filter their text themselves."""
     return stream.unfiltered if isinstance(stream, Filtered) else stream
+
+
+def share_of(part: int, whole: int, what: str, does: str = "", do: str = "") -> str:
+    """Return a clause such as "3 of 5 items are", with the verb in singular or plural.
+
+    >>> share_of(3, 4, "items"), share_of(1, 4, "items", "has", "have")
+    ('3 of 4 items (75%)', '1 of 4 items (25%) has')
+    """
+    share = f"{part:,} of {whole:,} {what} ({part / max(whole, 1):.0%})"
+    return f"{share} {does if part == 1 else do}".rstrip()
+
+
+def some(names: Sequence[object], most: int = 3) -> str:
+    """Return the first names, and how many more there are.
+
+    >>> some(["a", "b", "c", "d"])
+    'a, b, c and 1 more'
+    """
+    shown = ", ".join(in_short(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

@@ -10,7 +10,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 Progress = Callable[[str, int, int], None]
-"""Called at each step with the phase, how much of it is done, and how much there is to do."""
+"""Function that is called at each step with the phase, the amount done, and the total."""
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
@@ -20,7 +20,7 @@ is_at_work = ContextVar("is_at_work", default=False)
 
 
 def no_progress(phase: str, done: int, total: int) -> None:
-    """Report nothing."""
+    """Ignore all progress."""
 
 
 def in_notebook() -> bool:
@@ -39,7 +39,7 @@ def shows_progress(work: Callable[Given, Made]) -> Callable[Given, Made]:
             return work(*args, **kwargs)
         mark = is_at_work.set(True)
         try:
-            with importlib.import_module("veracity.show.notebook").bar() as shown:
+            with importlib.import_module("veracity.show.html").bar() as shown:
                 kwargs["progress"] = shown
                 return work(*args, **kwargs)
         finally:

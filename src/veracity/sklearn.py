@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from veracity.algorithms import Algorithm
 from veracity.algorithms.parameters import settable
-from veracity.discovery import chosen_algorithm, discover
+from veracity.api import chosen_algorithm, discover
 from veracity.encoding.block import FloatArray
 from veracity.errors import ParameterError
 from veracity.extras import how_to_get
@@ -33,11 +33,11 @@ except ImportError as error:
 __all__ = ["TruthDiscoverer"]
 
 NESTED = "algorithm__"
-"""How the names of the algorithm's own parameters begin, as scikit-learn nests them."""
+"""Prefix of the algorithm's own parameters, as scikit-learn nests them."""
 
 
 class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
-    """Labels of items from the labels that several sources give them.
+    """Estimator of the labels of items from the labels that several sources give them.
 
     X has one row per item and one column per source: the label the source gives the item, or
     nothing (NaN, None, or `missing`). It learns how far each source can be trusted, and from that
@@ -75,7 +75,7 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
     # --- parameters -------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; if `deep`, those of the algorithm among them."""
+        """Return the parameters; if `deep`, with those of the algorithm."""
         own: dict[str, Any] = super().get_params(deep=False)
         if deep:
             with contextlib.suppress(ParameterError):  # what is no algorithm is told by `fit`
@@ -99,7 +99,7 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """What can be handed over: labels of any type, with gaps, and truths or none."""
+        """Return the tags for scikit-learn: labels of any type, with gaps; truths are optional."""
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         tags.target_tags.required = False
@@ -127,7 +127,11 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
         claims = self._claims(table, is_said)
         if claims.is_empty():
             raise ValueError("no source gives any item a label")
-        truths = None if known is None else self._truths(known)
+        truths = None
+        if known is not None:
+            item = np.flatnonzero(~self._is_missing(known))
+            value = self._names.gather(_numbers(known[item], self.classes_))
+            truths = pl.DataFrame({"entity": item, "value": value})
         self.result_ = discover(claims, chosen_algorithm(self.algorithm), known=truths)
         n_of_class = self._learned(known, len(table)).sum(axis=0)
         n_of_class += 0.0 if n_of_class.any() else 1.0
@@ -135,13 +139,13 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
-        """The label of each item, by what was learned; the commonest where nobody says anything."""
+        """Return the learned label of each item; the commonest label where there is no claim."""
         return self._likeliest(self.predict_proba(X))
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:  # noqa: N803
-        """How plausible each of `classes_` is for each item; rows add up to one.
+        """Return the plausibility of each of `classes_` for each item; rows add up to one.
 
-        Labels that were never met while learning count for nothing.
+        Labels that are new since `fit` do not count.
         """
         check_is_fitted(self, "result_")
         table = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
@@ -152,7 +156,7 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
         return self._proba(self.result_.fitted.judge(claims), len(table), self._share)
 
     def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None) -> NDArray[Any]:  # noqa: N803
-        """Learn from items, and tell their labels."""
+        """Learn from items, and return their labels."""
         self.fit(X, y)
         n_items = np.shape(X)[0]
         learned = self._learned(self._known(y, n_items), n_items)
@@ -164,7 +168,7 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
         return chosen
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:  # noqa: N803
-        """The share of items whose label is right; items whose truth is not known do not count."""
+        """Return the share of right labels; items without a known truth do not count."""
         known = self._known(y, np.shape(X)[0])
         assert known is not None
         is_known = ~self._is_missing(known)
@@ -176,7 +180,7 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
     # --- tables -----------------------------------------------------------------------------------
 
     def _is_missing(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
-        """Where nothing is said."""
+        """Return True for each missing label."""
         if labels.dtype == object:
             nothing = np.frompyfunc(_says_nothing, 1, 1)(labels).astype(np.bool_)
         else:
@@ -197,24 +201,15 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
             raise ValueError(f"X has {n_items} rows, y has {len(known)}")
         return known
 
-    @property
-    def _sources(self) -> list[str]:
-        names = getattr(self, "feature_names_in_", None)
-        return [*map(str, range(self.n_features_in_) if names is None else names)]
-
     def _claims(self, table: NDArray[Any], is_said: NDArray[np.bool_]) -> pl.DataFrame:
-        """Labels that were met in learning, as claims."""
+        """Return the labels seen in learning, as claims."""
         item, source = np.nonzero(is_said)
-        names = pl.Series(self._sources, dtype=pl.String)
+        columns = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        names = pl.Series([*map(str, columns)], dtype=pl.String)
         number = _numbers(table[is_said], self.classes_)
         claims = pl.DataFrame({"source": names.gather(source), "entity": item})
         said = claims.with_columns(value=self._names.gather(np.maximum(number, 0)))
         return said.filter(number >= 0)
-
-    def _truths(self, known: NDArray[Any]) -> pl.DataFrame:
-        item = np.flatnonzero(~self._is_missing(known))
-        value = self._names.gather(_numbers(known[item], self.classes_))
-        return pl.DataFrame({"entity": item, "value": value})
 
     @property
     def _names(self) -> pl.Series:
@@ -224,7 +219,7 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
         return pl.Series("value", [str(label) for label in self.classes_], dtype=pl.String)
 
     def _learned(self, known: NDArray[Any] | None, n_items: int) -> FloatArray:
-        """[item, class] of what was learned from: as known, though nobody may have said so."""
+        """Return [item, class] of the learned items: known truths, and else plausibilities."""
         found = self._proba(self.result_, n_items, np.zeros(len(self.classes_)))
         if known is not None:
             item = np.flatnonzero(~self._is_missing(known))
@@ -233,7 +228,7 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
         return found
 
     def _proba(self, result: Result, n_items: int, otherwise: FloatArray) -> FloatArray:
-        """[item, class]: plausibilities, that add up to one; `otherwise` where nothing is said."""
+        """Return [item, class]: plausibilities, which add up to one; `otherwise` without claims."""
         places: Mapping[Any, int] = {name: i for i, name in enumerate(self._names)}
         facts = result.tables.facts
         found = np.zeros((n_items, len(self.classes_)))
@@ -247,23 +242,23 @@ class TruthDiscoverer(BaseEstimator):  # type: ignore[misc] # scikit-learn has n
 
 
 def _says_nothing(label: object) -> bool:
-    """Whether it is None, NaN, or what pandas has for it."""
+    """Return True for None, NaN, or a missing value of pandas."""
     return label is None or type(label).__name__ == "NAType" or bool(label != label)  # noqa: PLR0124
 
 
 def _of_one_kind(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as an array in which they can be told apart: numbers, true and false, or objects."""
+    """Return labels as an array that keeps their types: numbers, true and false, or objects."""
     return labels if labels.dtype.kind in "biufc" else labels.astype(object)
 
 
 def _sorted_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """The different labels; those of several types are in the order of their text."""
+    """Return the different labels; those of several types are in the order of their text."""
     if labels.dtype != object:
         return np.unique(labels)
     return np.array(sorted(set(labels.tolist()), key=str), dtype=object)
 
 
 def _numbers(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """The place of each label among the classes; -1 if it is none of them."""
+    """Return the index of each label in the classes; -1 if it is not a class."""
     place = {label: number for number, label in enumerate(classes.tolist())}
     return np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int64)

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from veracity.algorithms.parameters import bounded, check_parameters
 from veracity.errors import ParameterError
 from veracity.io.memory import require_memory
 from veracity.printing import counted
@@ -21,23 +22,23 @@ from veracity.printing import counted
 __all__ = ["Ranges", "SourceModels", "Synthetic", "SyntheticArrays", "SyntheticData", "flights"]
 
 NOBODY = -1
-"""Whom a source copies that copies nobody."""
+"""Number that means "no source", for sources that do not copy."""
 
 BYTES_PER_SOURCE = 500
 BYTES_PER_CLAIM = 50
 BYTES_PER_NAME = 90
 BYTES_PER_NAMED_CLAIM = 120
-"""What is needed at least for what is drawn, as it was measured; names come beside it."""
+"""Bytes needed for drawing, at least, as measured, and in addition for names."""
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
 class SourceModels(NamedTuple):
-    """How each source behaves.
+    """Behaviour of each source.
 
-    A source speaks of a share `frequency` of the items. A share `copy_frequency` of its claims is
-    copied from the source `original`; of the others, a share `accuracy` is true.
+    A source makes claims on a share `frequency` of the items. A share `copy_frequency` of its
+    claims is copied from the source `original`; of the others, a share `accuracy` is true.
     """
 
     frequency: FloatArray
@@ -47,30 +48,30 @@ class SourceModels(NamedTuple):
 
 
 class SyntheticArrays(NamedTuple):
-    """What was drawn, as numbers: sources, items and values count from zero."""
+    """Synthetic claims as numbers: sources, items and values count from zero."""
 
     source_of_claim: IntArray
     item_of_claim: IntArray
     value_of_claim: IntArray
     original_of_claim: IntArray
-    """From whom the claim was copied, or `NOBODY`."""
+    """Source from which the claim was copied, or `NOBODY`."""
     true_value_of_item: IntArray
     models: SourceModels
 
 
 class SyntheticData(NamedTuple):
-    """What was drawn: claims as a user would have them, and what only the generator knows."""
+    """Synthetic claims as tables, and the truth and the parameters behind them."""
 
     claims: pl.DataFrame
     truth: pl.DataFrame
     sources: pl.DataFrame
     copied: pl.DataFrame
-    """The claims that were copied, and from whom."""
+    """Claims that were copied, and their original sources."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Synthetic:
-    """Sources of differing accuracy and diligence, some of which copy others.
+    """Model of sources of differing accuracy and diligence, some of which copy others.
 
     Each source has a claim frequency and an accuracy, drawn from beta distributions with the given
     mean, whose two parameters add up to the variability (the larger, the more alike the sources).
@@ -85,29 +86,19 @@ class Synthetic:
     (['source', 'entity', 'attribute', 'value'], ['source', 'original', 'entity', 'attribute'])
     """
 
-    sources: int = 20
-    items: int = 1000
-    values: int = 4
-    frequency: float = 0.5
-    frequency_variability: float = 10.0
-    accuracy: float = 0.7
-    accuracy_variability: float = 10.0
-    copying: float = 0.0
-    copy_frequency: float = 0.5
-    copy_variability: float = 2.0
+    sources: int = bounded(20, at_least=1)
+    items: int = bounded(1000, at_least=1)
+    values: int = bounded(4, at_least=2)
+    frequency: float = bounded(0.5, above=0, below=1)
+    frequency_variability: float = bounded(10.0, above=0)
+    accuracy: float = bounded(0.7, above=0, below=1)
+    accuracy_variability: float = bounded(10.0, above=0)
+    copying: float = bounded(0.0, at_least=0, at_most=1)
+    copy_frequency: float = bounded(0.5, above=0, below=1)
+    copy_variability: float = bounded(2.0, above=0)
 
     def __post_init__(self) -> None:
-        for name, least in (("sources", 1), ("items", 1), ("values", 2)):
-            if not getattr(self, name) >= least:
-                raise ParameterError(f"Synthetic: {name} must be at least {least}")
-        for name in ("frequency", "accuracy", "copy_frequency"):
-            if not 0.0 < getattr(self, name) < 1.0:
-                raise ParameterError(f"Synthetic: {name} must be between 0 and 1")
-        for name in ("frequency_variability", "accuracy_variability", "copy_variability"):
-            if not 0.0 < getattr(self, name) < np.inf:
-                raise ParameterError(f"Synthetic: {name} must be above 0")
-        if not 0.0 <= self.copying <= 1.0:
-            raise ParameterError("Synthetic: copying must be from 0 to 1")
+        check_parameters(self)
 
     def draw(
         self, seed: int | Sequence[int] = 0, models: SourceModels | None = None
@@ -119,7 +110,7 @@ class Synthetic:
     def draw_arrays(
         self, seed: int | Sequence[int] = 0, models: SourceModels | None = None
     ) -> SyntheticArrays:
-        """The same as numbers, for studies that need no names."""
+        """Return the claims as numbers, for studies that need no names."""
         self._require_room(models, BYTES_PER_CLAIM)
         rng = np.random.default_rng(seed)
         models = self._draw_models(rng) if models is None else _checked(models, self.sources)
@@ -134,7 +125,7 @@ class Synthetic:
         return SyntheticArrays(source_of_claim, item, value, original, true_value, models)
 
     def _require_room(self, models: SourceModels | None, claim: int, name: int = 0) -> None:
-        """Refuse what will not fit, before anything is drawn: that could take hours."""
+        """Raise an error if the claims will not fit in memory, before hours of drawing."""
         said = self.sources * self.frequency if models is None else float(np.sum(models.frequency))
         n_bytes = BYTES_PER_SOURCE * self.sources + name * (self.items + self.values)
         require_memory(
@@ -166,7 +157,7 @@ class Synthetic:
         true_value: IntArray,
         offered: _SourceClaims,
     ) -> _SourceClaims:
-        """Some of the claims `offered` by the original, and some of its own about other items."""
+        """Draw some of the claims `offered` by the original, and own claims on other items."""
         original, frequency = int(models.original[source]), float(models.frequency[source])
         copied_share = frequency * float(models.copy_frequency[source])
         copied = offered.some(rng, copied_share / models.frequency[original], original)
@@ -192,7 +183,7 @@ class _SourceClaims(NamedTuple):
     original: IntArray
 
     def some(self, rng: np.random.Generator, share: float, original: int) -> _SourceClaims:
-        """A random share of these claims, as copied from their source."""
+        """Return a random share of these claims, as copied from their source."""
         is_taken = rng.random(len(self.item)) < share
         n_taken = int(is_taken.sum())
         return _SourceClaims(self.item[is_taken], self.value[is_taken], np.full(n_taken, original))
@@ -203,7 +194,7 @@ NO_CLAIMS = _SourceClaims(*np.empty((3, 0), dtype=np.int64))
 
 @dataclass(frozen=True, kw_only=True)
 class Ranges:
-    """Where the parameters of random datasets lie, as in the study of the paper.
+    """Ranges of the parameters of random datasets, as in the study of the paper.
 
     The paper names the parameters but not their ranges; these were chosen so that entropy, share of
     copied claims and accuracy of the sources are spread over the datasets as the paper's are
@@ -315,7 +306,7 @@ def _inside(shares: FloatArray) -> FloatArray:
 
 
 def _chosen(rng: np.random.Generator, n: int, share: float) -> IntArray:
-    """Which of n things are chosen, each with the same probability; O(chosen), not O(n)."""
+    """Return a sample of n numbers, each with the same probability; O(chosen), not O(n)."""
     if share <= 0.0:
         return np.empty(0, dtype=np.int64)
     expected = n * share
@@ -330,7 +321,7 @@ def _chosen(rng: np.random.Generator, n: int, share: float) -> IntArray:
 
 
 def _originals_first(original: IntArray) -> list[int]:
-    """The sources, each after the one it copies."""
+    """Return the sources, each after the one it copies."""
     n_ahead = np.zeros(len(original), dtype=np.int64)
     copied = original
     for _ in range(len(original)):
@@ -345,26 +336,25 @@ def _originals_first(original: IntArray) -> list[int]:
 
 
 def _checked(models: SourceModels, n_sources: int) -> SourceModels:
-    """Source models a user gave, if such sources can be."""
-    frequency, accuracy, copy_frequency = (
-        np.asarray(part, dtype=np.float64)
-        for part in (models.frequency, models.accuracy, models.copy_frequency)
-    )
-    original = np.asarray(models.original)
-    if any(len(part) != n_sources for part in (frequency, accuracy, original, copy_frequency)):
+    """Return the user's source models; raise an error if they are impossible."""
+    if any(len(part) != n_sources for part in models):
         raise ParameterError(f"Synthetic: models must describe {n_sources} sources")
-    for name, share in (
-        ("frequency", frequency),
-        ("accuracy", accuracy),
-        ("copy_frequency", copy_frequency),
-    ):
+    original = np.asarray(models.original)
+    shares = {
+        name: np.asarray(getattr(models, name), dtype=np.float64)
+        for name in ("frequency", "accuracy", "copy_frequency")
+    }
+    for name, share in shares.items():
         if not ((share >= 0.0) & (share <= 1.0)).all():
             raise ParameterError(f"Synthetic: models: {name} must be from 0 to 1")
+    frequency, accuracy, copy_frequency = shares.values()
     if not ((original >= NOBODY) & (original < n_sources)).all():
         raise ParameterError(f"Synthetic: models: original must be below {n_sources}, or -1")
     is_copier = original != NOBODY
     if (copy_frequency * frequency > frequency[original] + 1e-12)[is_copier].any():
-        raise ParameterError("Synthetic: models: a source cannot copy more than its original says")
+        raise ParameterError(
+            "Synthetic: models: a source cannot copy more than its original claims"
+        )
     return SourceModels(
         _inside(frequency),
         _inside(accuracy),
@@ -411,5 +401,5 @@ def _names(word: str, count: int) -> pl.Series:
 
 
 def _names_of(names: pl.Series, numbers: IntArray) -> pl.Series:
-    """The names of numbers, null for `NOBODY`."""
+    """Return the names of numbers, null for `NOBODY`."""
     return names.gather(pl.Series(numbers).replace(NOBODY, None))

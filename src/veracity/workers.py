@@ -17,7 +17,7 @@ def ordered_map(
     pool: ThreadPoolExecutor,
     threads: int,
 ) -> Iterator[Answer]:
-    """Yield what work makes of each member, in order, on several threads.
+    """Yield the result of a function for each member, in order, on several threads.
 
     No more answers wait than there are threads, and no more members are taken than they work on.
     """

@@ -67,7 +67,11 @@ class Battery:
             command = ("discover", "claims.csv", "--kind", kind, "--out", "run")
             for outcome, folder in self.workshop.run(Case({"claims.csv": claims}, (command,))):
                 assert outcome.code == 0, outcome.stderr
-                files = {path.name: path.read_bytes() for path in (folder / "run").iterdir()}
+                files = {
+                    path.relative_to(folder / "run").as_posix(): path.read_bytes()
+                    for path in (folder / "run").rglob("*")
+                    if path.is_file()
+                }
                 yield kind, {**files, "../claims.csv": claims}
 
     def attempt(self, part: str, case: Case, *, alone: bool = False) -> list[str]:

@@ -207,7 +207,9 @@ def tampered_runs(runs: Mapping[str, Mapping[str, bytes]]) -> st.SearchStrategy[
         name = draw(st.sampled_from(sorted(runs)))
         files = draw(tampered(runs[name], runs))
         claims = runs[name]["../claims.csv"]
-        inside = {f"run/{file}": content for file, content in files.items() if "/" not in file}
+        inside = {
+            f"run/{file}": content for file, content in files.items() if not file.startswith("..")
+        }
         commands = tuple(draw(_of_a_run("claims.csv")))
         return Case({**inside, "claims.csv": claims}, commands)
 
@@ -226,7 +228,7 @@ ARGUMENTS: dict[str, Command] = {
     **dict.fromkeys(("discover", "check", "profile", "compare"), ("claims.csv",)),
     "tune": ("claims.csv", "--truth", "claims.csv"),
     **dict.fromkeys(("judge", "update", "evaluate"), ("run", "claims.csv")),
-    **dict.fromkeys(("ask", "report"), ("run",)),
+    **dict.fromkeys(("ask", "estimate", "report"), ("run",)),
     "diff": ("run", "run"),
     "explain": ("run", "a"),
     "export": ("run", "new.csv"),
@@ -251,7 +253,9 @@ def parameters(runs: Mapping[str, Mapping[str, bytes]]) -> st.SearchStrategy[Cas
         arguments = list(ARGUMENTS[name])
         if arguments and draw(st.integers(0, 7)) == 0:
             arguments[-1] = draw(st.sampled_from((*EXTREMES, "run", ".", "claims.csv")))
-        files = {f"run/{file}": content for file, content in run.items() if "/" not in file}
+        files = {
+            f"run/{file}": content for file, content in run.items() if not file.startswith("..")
+        }
         return Case(
             {**files, "claims.csv": run["../claims.csv"]}, ((name, *given, "--", *arguments),)
         )

@@ -52,13 +52,13 @@ def databases(draw: Draw, damaged: Callable[[bytes], st.SearchStrategy[bytes]]) 
         content = draw(damaged(content))
     own = f"sqlite:///claims.db#{quote(table)}"
     address = draw(st.one_of(st.just(own), addresses))
-    query = ("--query", draw(queries)) if draw(st.integers(0, 3)) == 0 else ()
+    asked = f"sqlite:///claims.db#{draw(queries)}" if draw(st.integers(0, 3)) == 0 else address
     commands = (
-        ("discover", address, *query, "--out", "run"),
-        ("check", address, *query),
+        ("discover", asked, "--out", "run"),
+        ("check", asked),
         ("profile", own, "--truth", address),
         ("discover", own, "--known", address, "--json"),
-        ("discover", own, "--to", address, *draw(st.sampled_from(((), ("--force",))))),
+        ("discover", own, "--out", address, *draw(st.sampled_from(((), ("--force",))))),
         ("compare", address, "--algorithms", "majority-vote"),
     )
     return Case({"claims.db": content}, (draw(st.sampled_from(commands)),))

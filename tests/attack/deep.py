@@ -118,9 +118,9 @@ def _how(rng: random.Random, claims: Claims) -> list[str]:
     chances: tuple[tuple[float, tuple[str, ...]], ...] = (
         (0.04, ("--samples",)),
         (0.2, ("--normalise",)),
-        (0.04, ("--value-kinds", f"{attribute}={rng.choice(('time', 'date', 'number', 'text'))}")),
+        (0.04, (f"--normalise={attribute}={rng.choice(('time', 'date', 'number', 'text'))}",)),
         (0.1, ("--min-plausibility", rng.choice(("0", "1", "0.5")))),
-        (0.1, ("--seed", rng.choice(("0", "7", "18446744073709551616")))),
+        (0.1, ("--set", rng.choice(("seed=0", "seed=7", "seed=18446744073709551616")))),
         (0.1, ("--threads", rng.choice(("1", "2", "64")))),
         (0.1, ("--memory", rng.choice(("1KB", "20KB", "1GB", "1e3MB")))),
     )
@@ -230,11 +230,11 @@ def chains(rng: random.Random) -> Case:
         name = odd
     files["truth.csv"] = _known(rng, claims)
     how = [*address, "--kind", claims.kind, *_how(rng, claims)]
-    reading = [part for part in how if part not in ("--min-plausibility", "--seed", "--threads")]
+    reading = [part for part in how if part not in ("--min-plausibility", "--set", "--threads")]
     first = rng.random()
     if first < 0.7:
         beside = _beside(rng, claims, files)
-        to: Command = rng.choice((("--out", "run"),) * 9 + (("--out", "run", "--csv"),))
+        to: Command = ("--out", "run")
         discover = ("discover", name, *to, *how, *beside, *_algorithm(rng, claims.kind))
         return Case(files, (discover, *_onwards(rng, claims, name)))
     if first < 0.75:
@@ -260,8 +260,8 @@ def chains(rng: random.Random) -> Case:
         "check": rng.choice(((), ("--json",))),
         "profile": rng.choice(((), ("--json",), ("--truth", "truth.csv"))),
         "discover": rng.choice(
-            (("--json",), ("--to", "sqlite:///made.db"), ("--to", "duckdb:///made.duckdb"),
-             ("--out", f"t.{rng.choice(ENDINGS)}", "--records", f"r.{rng.choice(ENDINGS)}"))
+            (("--json",), ("--out", "sqlite:///made.db"), ("--out", "duckdb:///made.duckdb"),
+             ("--out", f"t.{rng.choice(ENDINGS)}"))
         ),
     }  # fmt: skip
     only = how if command == "discover" else _for_reading(reading)
@@ -276,7 +276,7 @@ ODD_PATHS = (
 """Names of files as somebody may have given them."""
 
 QUICK = tuple(name for name in CATALOGUE if name not in ("veracity", "ltm", *FOR_NUMBERS))
-ANSWERING = ("--min-plausibility", "--seed", "--threads", "--memory")
+ANSWERING = ("--min-plausibility", "--set", "--threads", "--memory")
 
 
 def _for_reading(how: list[str]) -> list[str]:

@@ -14,12 +14,19 @@ from hypothesis import strategies as st
 
 from attack.case import Case
 from attack.names import numbers, odd_texts
-from attack.tampering import anything
 
 Draw = Callable[[st.SearchStrategy], Any]
 Command = tuple[str, ...]
 
 names = st.one_of(st.sampled_from(("a", "b", "c", "x", "1", "2.5")), odd_texts)
+anything = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), odd_texts,
+        st.sampled_from((0, 1, -1, 10**400, 1e308, "veracity", "numeric", "binary", "")),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(odd_texts, inner, max_size=3),
+    max_leaves=4,
+)  # fmt: skip
 amounts = st.one_of(
     st.sampled_from(("1", "2", "0.5", "0", "-1", "nan", "inf", "", "x", "1e308", "1e-320")), numbers
 )

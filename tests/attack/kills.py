@@ -29,15 +29,15 @@ def claims(rng: random.Random, n_items: int = N_ITEMS) -> bytes:
 DISCOVER = ("discover", "claims.csv", *VOTE, "--out", "run")
 WRITERS = (
     (*DISCOVER, "--force"),
-    (*DISCOVER, "--csv", "--force", "--memory", "50KB"),
-    ("discover", "claims.csv", *VOTE, "--out", "truths.csv", "--records", "r.csv", "--force"),
+    (*DISCOVER, "--force", "--memory", "50KB"),
+    ("discover", "claims.csv", *VOTE, "--out", "truths.csv", "--force"),
     ("discover", "claims.csv", *VOTE, "--out", "truths.jsonl", "--force"),
-    ("discover", "claims.csv", *VOTE, "--to", "sqlite:///made.db", "--force"),
-    ("discover", "claims.csv", *VOTE, "--to", "duckdb:///made.duckdb", "--force"),
+    ("discover", "claims.csv", *VOTE, "--out", "sqlite:///made.db", "--force"),
+    ("discover", "claims.csv", *VOTE, "--out", "duckdb:///made.duckdb", "--force"),
     ("judge", "run", "claims.csv", "--out", "run", "--force"),
     ("judge", "run", "claims.csv", "--out", "truths.parquet", "--force"),
     ("update", "run", "claims.csv", "--out", "run", "--force"),
-    ("update", "run", "claims.csv", "--to", "sqlite:///made.db", "--force"),
+    ("update", "run", "claims.csv", "--out", "sqlite:///made.db", "--force"),
     ("export", "run", "table.xlsx", "--table", "facts", "--force"),
     ("export", "run", "table.csv", "--table", "facts", "--force"),
     ("export", "run", "table.json", "--table", "records", "--force"),
@@ -49,12 +49,12 @@ WRITERS = (
     ("plot", "run", "plausibility", "--out", "figure.html", "--force"),
     ("compare", "claims.csv", "--algorithms", "majority-vote,accu", "--figure", "figure.svg",
      "--force"),
-    ("generate", "--items", "20000", "--out", "generated", "--force"),
+    ("generate", "--set", "items=20000", "--out", "generated", "--force"),
     ("demo", "--out", "demo", "--force"),
-    ("study", "synthetic", "--datasets", "2", "--algorithms", "majority-vote", "--workers", "1",
-     "--out", "study"),
-    ("study", "runtime", "--most", "100", "--repeats", "1", "--algorithms", "majority-vote",
-     "--out", "study"),
+    ("study", "synthetic", "--set", "datasets=2", "--set", "algorithms=majority-vote",
+     "--workers", "1", "--out", "study"),
+    ("study", "runtime", "--set", "most=100", "--set", "repeats=1",
+     "--set", "algorithms=majority-vote", "--out", "study"),
 )  # fmt: skip
 SIGNALS = (*(signal.SIGKILL,) * 4, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 MOST_TIME = 600.0
@@ -88,7 +88,11 @@ def _made(battery: Battery) -> dict[str, bytes]:
         with battery.workshop.folder_of(case) as folder:
             if battery.workshop.run_alone(DISCOVER, folder) != 0:
                 raise RuntimeError("claims that nothing is wrong with were refused")
-            run = {f"run/{path.name}": path.read_bytes() for path in (folder / "run").iterdir()}
+            run = {
+                path.relative_to(folder).as_posix(): path.read_bytes()
+                for path in (folder / "run").rglob("*")
+                if path.is_file()
+            }
         battery.made["kills"] = {**case.files, **run}
     return battery.made["kills"]
 

@@ -318,8 +318,6 @@ def _sheet(rng: random.Random, book: Any, rows: Sequence[Row]) -> None:
     if rng.random() < 0.2 and len(rows) > 3:
         sheet.merge_range(down + 1, right, down + 3, right, "merged")
     if rng.random() < 0.1:
-        sheet.write(1_048_575, 16_383, "far away")
-    if rng.random() < 0.1:
         sheet.hide() if len(book.worksheets()) > 1 else sheet.write_comment(0, 0, "x")
 
 

@@ -85,22 +85,25 @@ def _scene() -> dict[str, bytes]:
 
 WHERE = (
     ("claims.csv",), ("claims.csv",), ("claims.csv",), ("claims.parquet",), ("claims.xlsx",),
-    ("claims.db",), ("sqlite:///claims.db#claims",), ("claims.duckdb",), ("folder",), ("wide.csv",),
+    ("claims.db",), ("sqlite:///claims.db#claims",), ("claims.duckdb",),
+    ("sqlite:///claims.db#select * from other",), ("folder",), ("wide.csv",),
     ("survey.csv",), ("facts.csv",), ("numbers.csv",), ("annotated.json",),
     ("claims.csv", "claims.parquet"), ("folder/a.csv", "folder/b.csv"), ("wide.csv", "survey.csv"),
-    ("claims.csv", "claims.xlsx", "folder"), ("run",), ("run/claims.parquet",),
+    ("claims.csv", "claims.xlsx", "folder"), ("run",), ("run/facts.parquet",),
 )  # fmt: skip
 ENDINGS = ("csv", "tsv", "xlsx", "json", "jsonl", "parquet")
+EXPORTED = ("truths", "facts", "sources", "claims", "attributes", "findings", "alternatives",
+            "features", "records", "copies", "changes", "confusions", "probabilities",
+            "difficulty")  # fmt: skip
 SENSIBLE: dict[str, tuple[str, ...]] = {
-    "--table": ("claims", "other", "main.claims"),
-    "--query": ("select * from claims", "select source, entity, value from claims"),
-    "--out": ("new", "run", "claims.csv", "folder", *(f"new.{e}" for e in (*ENDINGS, "svg"))),
-    "--to": ("sqlite:///claims.db", "sqlite:///made.db", "duckdb:///made.duckdb", "made.db",
-             "duckdb:///claims.duckdb", "duckdb:///made.duckdb#s"),
-    "--records": tuple(f"{name}.{e}" for name in ("records", "new") for e in ENDINGS),
+    "--table": EXPORTED,
+    "--out": ("new", "run", "claims.csv", "folder", *(f"new.{e}" for e in (*ENDINGS, "svg")),
+              "sqlite:///claims.db", "sqlite:///made.db", "duckdb:///made.duckdb", "made.db",
+              "duckdb:///claims.duckdb", "duckdb:///made.duckdb#s"),
     "--algorithm": tuple(CATALOGUE),
     "--algorithms": ("majority-vote,mle", "gtm,crh", "veracity", "dawid-skene,one-coin,sums"),
-    "--set": ("strength=2", "tolerance=1e-3", "max_rounds=1", "prior=0.5"),
+    "--set": ("strength=2", "tolerance=1e-3", "max_rounds=1", "prior=0.5", "seed=7", "items=30",
+              "accuracy=0.999", "copying=1", "frequency=0.001", "copy_variability=1e9"),
     "--grid": ("strength=2,8", "max_rounds=1,2", "tolerance=1e-3"),
     "--kind": KIND_NAMES,
     "--columns": (
@@ -115,7 +118,10 @@ SENSIBLE: dict[str, tuple[str, ...]] = {
     "--encoding": ("utf-8", "latin-1", "utf-16", "ascii", "cp1252", "utf-8-sig"),
     "--known": ("truth.csv", "plain.csv", "claims.csv", "run", "facts.csv", "claims.db", "folder"),
     "--truth": ("truth.csv", "plain.csv", "claims.csv", "run", "facts.csv", "numbers.csv"),
-    "--value-kinds": ("p=number", "q=time,p=text", "value=date", "p=unchanged", "nobody=time"),
+    "--normalise": ("yes", "yes", "p=number", "q=time,p=text", "value=date", "nobody=time"),
+    "--no-value": ("1", "n/a", "", "p"),
+    "--truth-columns": ("value=value", "entity=entity,value=when", "value=nothing"),
+    "--enough": ("0.5", "0.999"),
     "--prior": ("prior.csv", "claims.csv", "sources.csv"),
     "--source-features": ("sources.csv", "claims.csv", "run/sources.parquet"),
     "--item-features": ("items.csv", "truth.csv", "run/truths.parquet"),
@@ -134,21 +140,9 @@ SENSIBLE: dict[str, tuple[str, ...]] = {
     "--entity": ("x", "y", "nobody"),
     "--attribute": ("p", "q", "nobody"),
     "--theme": ("light", "dark"),
-    "--sources": ("1", "2", "30"),
-    "--items": ("1", "2", "30"),
-    "--values": ("2", "3", "1000"),
-    "--accuracy": ("0.001", "0.999"),
-    "--frequency": ("0.001", "0.999"),
-    "--copying": ("0", "1"),
-    "--copy-frequency": ("0.001", "0.999"),
-    "--accuracy-variability": ("1e-3", "1e9"),
-    "--frequency-variability": ("1e-3", "1e9"),
-    "--copy-variability": ("1e-3", "1e9"),
 }  # fmt: skip
 """What one may well say, by option; some of it suits other claims only."""
 
-EXPORTED = ("truths", "facts", "sources", "records", "copies", "changes", "confusions",
-            "probabilities", "difficulty")  # fmt: skip
 FIGURES = ("sources", "agreement", "plausibility", "trace", "calibration", "accuracy", "decision",
            "confusions")  # fmt: skip
 NOT_HERE = frozenset({"demo", "study"})
@@ -157,13 +151,13 @@ NOT_HERE = frozenset({"demo", "study"})
 def pairs(runs: Mapping[str, Mapping[str, bytes]], rng: random.Random) -> Case:
     """A command with two options, or three, and what else it needs."""
     run = runs[rng.choice(sorted(runs))]
-    files = {f"run/{name}": content for name, content in run.items() if "/" not in name}
+    files = {f"run/{name}": content for name, content in run.items() if not name.startswith("..")}
     name = rng.choice([*sorted(set(main.commands) - NOT_HERE), "discover", "discover"])
     options = [one for one in main.commands[name].params if isinstance(one, click.Option)]
     chosen = [one for one in options if one.required]
     others = [one for one in options if not one.required]
     chosen += rng.sample(others, min(len(others), rng.choice((1, 2, 2, 2, 3))))
-    given = [word for option in chosen for word in _said(rng, name, option)]
+    given = [word for option in chosen for word in _said(rng, option)]
     commands = [(name, *_arguments(rng, name), *given)]
     if name in ("discover", "judge", "update") and "new" in given[:-1] and "--out" in given:
         commands += rng.sample(
@@ -172,13 +166,11 @@ def pairs(runs: Mapping[str, Mapping[str, bytes]], rng: random.Random) -> Case:
     return Case({**_scene(), **files}, tuple(commands))
 
 
-def _said(rng: random.Random, command: str, option: click.Option) -> list[str]:
+def _said(rng: random.Random, option: click.Option) -> list[str]:
     if option.is_flag:
         return [option.opts[0]]
-    said = (
-        SENSIBLE[option.opts[0]] if (command, option.opts[0]) != ("export", "--table") else EXPORTED
-    )
-    return [option.opts[0], rng.choice(said)]
+    said = rng.choice(SENSIBLE[option.opts[0]])
+    return [f"--normalise={said}"] if option.name == "normalise" else [option.opts[0], said]
 
 
 def _arguments(rng: random.Random, command: str) -> tuple[str, ...]:

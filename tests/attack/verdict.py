@@ -151,7 +151,7 @@ NAMES = ("source", "original", "entity", "attribute", "fact")
 VALUES = ("value", "runner_up", "label")
 """What claims say; if they are no numbers to be averaged, infinity is a value like others."""
 
-INTERNAL = ("layout.parquet",)
+INTERNAL = ("blocks.parquet", "source_features.parquet", "item_features.parquet")
 """What users do not read: there NaN may stand for what is not known."""
 
 

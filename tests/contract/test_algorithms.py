@@ -18,9 +18,10 @@ import veracity
 from claims import binary_rows, value_rows
 from marks import slow_unless
 from veracity.algorithms import CATALOGUE
-from veracity.algorithms.base import BySource, Phase, Step
+from veracity.algorithms.base import Phase, Step
 from veracity.algorithms.rules import Weights
 from veracity.testing import CHECKS, DoesNotApply, check_algorithm, some_claims
+from veracity.trees import BySource
 
 KINDS = ("categorical", "multiple", "binary")
 FOR_VALUES = sorted(
@@ -44,14 +45,14 @@ def every_algorithm_but(reasons):
 
 CHECKED = {
     **{name: entry.make() for name, entry in CATALOGUE.items()},
-    "ltd-rbm, flow": veracity.LTDRBM(learning="flow"),
-    "ltd-rbm-c, flow": veracity.LTDRBM(learning="flow", single_truth=True),
-    "crh, both losses": veracity.CRH(both_losses=True),
-    "catd, both losses": veracity.CATD(both_losses=True),
-    "mle, missing is negative": veracity.MLE(missing="negative"),
-    "guess-lca, crowd": veracity.GuessLCA(follows_crowd=True),
-    "mistake-lca, crowd": veracity.MistakeLCA(follows_crowd=True),
-    "lie-lca, crowd": veracity.LieLCA(follows_crowd=True),
+    "ltd-rbm, flow": veracity.algorithms.LTDRBM(learning="flow"),
+    "ltd-rbm-c, flow": veracity.algorithms.LTDRBM(learning="flow", single_truth=True),
+    "crh, both losses": veracity.algorithms.CRH(both_losses=True),
+    "catd, both losses": veracity.algorithms.CATD(both_losses=True),
+    "mle, missing is negative": veracity.algorithms.MLE(missing="negative"),
+    "guess-lca, crowd": veracity.algorithms.GuessLCA(follows_crowd=True),
+    "mistake-lca, crowd": veracity.algorithms.MistakeLCA(follows_crowd=True),
+    "lie-lca, crowd": veracity.algorithms.LieLCA(follows_crowd=True),
 }
 
 
@@ -207,25 +208,34 @@ def test_a_hundred_thousand_values_of_one_item_are_no_trouble(name):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: veracity.LTDRBM(learning_rate=0), "LTDRBM: learning_rate must be above 0, got 0"),
-        (lambda: veracity.LTDRBM(decay=-1), "LTDRBM: decay must be at least 0, got -1"),
-        (lambda: veracity.LTDRBM(batch_size=0), "LTDRBM: batch_size must be at least 1, got 0"),
         (
-            lambda: veracity.LTDRBM(max_rounds=1),
+            lambda: veracity.algorithms.LTDRBM(learning_rate=0),
+            "LTDRBM: learning_rate must be above 0, got 0",
+        ),
+        (lambda: veracity.algorithms.LTDRBM(decay=-1), "LTDRBM: decay must be at least 0, got -1"),
+        (
+            lambda: veracity.algorithms.LTDRBM(batch_size=0),
+            "LTDRBM: batch_size must be at least 1, got 0",
+        ),
+        (
+            lambda: veracity.algorithms.LTDRBM(max_rounds=1),
             "LTDRBM: max_rounds must be at least 2 (min_rounds), got 1",
         ),
         (
-            lambda: veracity.LTDRBM(negative_phase="none"),
+            lambda: veracity.algorithms.LTDRBM(negative_phase="none"),
             "LTDRBM: negative_phase must be one of exact, sampled, got 'none'",
         ),
         (
-            lambda: veracity.LTDRBM(learning="lectures"),
+            lambda: veracity.algorithms.LTDRBM(learning="lectures"),
             "LTDRBM: learning must be one of batches, flow, got 'lectures'",
         ),
-        (lambda: veracity.LTM(chains=0), "LTM: chains must be at least 1, got 0"),
-        (lambda: veracity.LTM(tpr_strength=float("nan")), "LTM: tpr_strength must be a number"),
+        (lambda: veracity.algorithms.LTM(chains=0), "LTM: chains must be at least 1, got 0"),
+        (
+            lambda: veracity.algorithms.LTM(tpr_strength=float("nan")),
+            "LTM: tpr_strength must be a number",
+        ),
         (lambda: veracity.Prior(tpr=1.0), "Prior: tpr must be between 0 and 1, got 1.0"),
-        (lambda: veracity.Rate(fpr=-0.1), "Rate: fpr must be between 0 and 1, got -0.1"),
+        (lambda: veracity.algorithms.Rate(fpr=-0.1), "Rate: fpr must be between 0 and 1, got -0.1"),
         (
             lambda: veracity.Prior(kind_of_source={"aa": "airline"}),
             "Prior: kind_of_source names the kind 'airline', but of_kind does not",
@@ -298,12 +308,11 @@ class Agreement(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgreeingVote(veracity.Algorithm[Agreement]):
+class AgreeingVote(veracity.algorithms.Algorithm[Agreement]):
     """A vote in which a source weighs as much as it agrees with the plain vote."""
 
     name = "agreeing-vote"
     kinds = ("categorical",)
-    state_type = Agreement
 
     def start(self, survey, prior):
         return Agreement(np.ones(survey.n_sources))
@@ -412,7 +421,7 @@ class IsSure(AgreeingVote):
         (CanBeChanged, "check_parameters_are_frozen", "parameters are frozen"),
         (Learns, "check_parameters_are_frozen", "learning leaves the parameters alone"),
         (NamesMatter, "check_names_of_sources_change_nothing", "names of sources change nothing"),
-        (ForgetsWhatItLearned, "check_kept_fit_judges_alike", "a kept fit judges so"),
+        (ForgetsWhatItLearned, "check_kept_fit_judges_alike", "a kept fit judges alike"),
         (IsSure, "check_answers_are_probabilities", "plausibilities are shares"),
     ],
     ids=lambda part: getattr(part, "__name__", ""),

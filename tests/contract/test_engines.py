@@ -12,6 +12,9 @@ from numpy.testing import assert_allclose
 import veracity
 from veracity import Local
 from veracity.algorithms import CATALOGUE
+from veracity.progress import no_progress
+from veracity.reading.claims import read_claims
+from veracity.result.tables import claims_of_part
 
 CLOSE = 1e-9
 
@@ -102,7 +105,9 @@ def test_every_algorithm_that_adds_up_answers_the_same(engine, name, kind):
 
 @pytest.mark.parametrize("learning", [None, "flow"])
 def test_ltd_rbm_by_whole_sweeps_answers_the_same(engine, learning):
-    algorithm = veracity.LTDRBM(learning="flow") if learning else veracity.LTDRBM()
+    algorithm = (
+        veracity.algorithms.LTDRBM(learning="flow") if learning else veracity.algorithms.LTDRBM()
+    )
     claims = claims_of("categorical")
     found, expected = (discover(claims, algorithm, engine=e) for e in (engine, None))
     if learning:
@@ -148,6 +153,43 @@ def test_a_fit_judges_and_goes_on_with_claims_that_are_elsewhere(engine):
     assert_same_answers(fitted.update(new, engine=engine), fitted.update(new))
 
 
+@pytest.mark.parametrize("kind", ["categorical", "binary"])
+def test_claims_of_given_items_are_found_again(engine, kind):
+    claims = claims_of(kind)
+    keys = ["fact"] if kind == "binary" else ["entity", "attribute"]
+    found, expected = (discover(claims, "majority-vote", kind=kind, engine=e).encoded
+                       for e in (engine, None))  # fmt: skip
+    items = expected.items.sort(keys)[::10].with_columns(note=pl.lit("more columns do not matter"))
+    none = items.with_columns(pl.lit("nowhere").alias(keys[0]))
+    for encoded in (found, expected):
+        some = encoded.claims_of(pl.concat([items, none, items]))
+        assert some.is_in_memory
+        assert some.items.sort(keys).equals(items.select(keys))
+        assert named_claims(some).equals(named_claims(expected).join(items, on=keys, how="semi"))
+        assert encoded.claims_of(none) is None
+        assert encoded.claims_of(items.clear()) is None
+
+
+def named_claims(encoded):
+    """All claims, by item and source."""
+    tables = [claims_of_part(part, encoded.names.sources, encoded.kind) for part in encoded.parts]
+    return pl.concat(tables).sort(pl.all())
+
+
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_blocks_of_whole_entities_give_the_same_answers(where, tmp_path):
+    claims = read_claims(claims_of("categorical"))
+    memory = {"disk": {"memory": SPILLED, "spill": tmp_path}, "memory": {}}[where]
+    engine = Local(claims_per_block=50, **memory)
+    by_item, by_entity = (engine.encode(claims, no_progress, key) for key in ("item", "entity"))
+    for encoded, is_whole in ((by_item, False), (by_entity, True)):
+        entities = [part.items["entity"].unique() for part in encoded.parts]
+        assert len(entities) > 5
+        assert pl.concat(entities).is_unique().all() == is_whole
+    assert named_claims(by_entity).equals(named_claims(by_item))
+    assert by_entity.names.sources.equals(by_item.names.sources)
+
+
 def test_what_was_saved_is_what_was_found(engine, tmp_path):
     claims = claims_of("categorical")
     found = discover(claims, engine=engine)
@@ -168,7 +210,7 @@ def test_questions_checks_and_evaluation_are_the_same(engine):
     one, other = (table.sort(keys).drop(sums) for table in (asked, expected_questions))
     assert one.equals(other)
     one, other = (veracity.check(result) for result in (found, expected))
-    assert [w.sentence for w in one.warnings] == [w.sentence for w in other.warnings]
+    assert [f.row() for f in one.findings] == [f.row() for f in other.findings]
 
 
 def test_what_does_not_fit_is_looked_at_in_part(engine, monkeypatch):
@@ -214,7 +256,7 @@ def test_a_saved_run_that_memory_does_not_hold_stays_on_disk(engine, kind, tmp_p
     claims = claims_of(kind)
     found = discover(claims, kind=kind, engine=engine)
     found.save(tmp_path / "run")
-    monkeypatch.setattr("veracity.result.saved.fits_in_memory", lambda n_claims: False)
+    monkeypatch.setattr("veracity.result.saving.fits_in_memory", lambda n_claims: False)
     loaded = veracity.load(tmp_path / "run")
     assert_same_answers(loaded, found)
     assert repr(loaded) == repr(found)
@@ -224,6 +266,6 @@ def test_a_saved_run_that_memory_does_not_hold_stays_on_disk(engine, kind, tmp_p
         for name in ("source_of_support", "source_of_voice", "label_of_fact", "attribute_of_item"):
             assert getattr(one, name).tolist() == getattr(other, name).tolist()
     assert_same_answers(loaded.fitted.judge(claims), found.fitted.judge(claims))
-    (tmp_path / "run" / "blocks.parquet").unlink()
-    with pytest.raises(veracity.errors.UnreadableFile, match=r"blocks.parquet is not there"):
+    (tmp_path / "run" / "internal" / "blocks.parquet").unlink()
+    with pytest.raises(veracity.errors.UnreadableFile, match=r"blocks.parquet is missing"):
         veracity.load(tmp_path / "run")

@@ -18,7 +18,8 @@ from veracity.errors import ParameterError
 
 def accuracies_of(block, accuracy, n_false_values=10.0):
     sources = np.unique(block.source_of_support).tolist()
-    return Accuracies(np.full(len(sources), accuracy), n_false_values, Prior().rates(sources))
+    prior = Prior().rates(sources)
+    return Accuracies(np.full(len(sources), accuracy), n_false_values, prior, labels=pl.Series())
 
 
 def test_plausibilities_of_two_against_one_are_as_on_paper(two_against_one):
@@ -101,7 +102,9 @@ def test_a_similar_value_gains_half_the_votes_of_its_like():
         return float({one, other} == {"10", "11"})
 
     algorithm = AccuSim(similarity=near)
-    start = started(algorithm, encoded)._replace(accuracies=accuracies_of(block, 0.8))
+    start = started(algorithm, encoded)._replace(
+        accuracy=np.full(len(encoded.names.sources), 0.8), n_false_values=10.0
+    )
     # C = ln 40 for each; "10" and "11" have ln 40 + 0.5 ln 40, so 40^1.5; 11 - 3 unclaimed
     total = 2 * 40**1.5 + 40 + 8
     judged = algorithm.judge(block, start)
@@ -131,6 +134,6 @@ def test_a_parameter_out_of_range_is_refused(make, message):
 def test_a_fixed_source_is_told_with_the_accuracy_it_was_fixed_at():
     rows = [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "2"), ("a", "y", "3"), ("c", "y", "4")]
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
-    prior = veracity.Prior(of_source={"a": veracity.Rate(tpr=0.05, fixed=True)})
-    sources = veracity.discover(claims, veracity.Accu(prior=prior)).sources
+    prior = veracity.Prior(of_source={"a": veracity.algorithms.Rate(tpr=0.05, fixed=True)})
+    sources = veracity.discover(claims, veracity.algorithms.Accu(prior=prior)).sources
     assert sources["trust"][0] == pytest.approx(0.05)

@@ -45,7 +45,7 @@ def copies_in(claims, algorithm=None, rounds=10):
     encoded = encode(read_claims(claims))
     names = encoded.names.sources.to_list()
     *_, copying = states(algorithm, encoded, rounds)
-    found = algorithm.copies(copying)
+    found = algorithm.describe(copying).copies
     pairs = zip(found.source, found.original, found.probability, strict=True)
     return {frozenset((names[a], names[b])): float(p) for a, b, p in pairs}
 

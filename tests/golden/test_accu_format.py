@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from claims import as_encoded
-from veracity.algorithms.accu import AccuFormat, Accuracies, Likened
+from veracity.algorithms.accu import AccuFormat, Accuracies
 from veracity.algorithms.prior import Prior
-from veracity.granularity import covers, grains
+from veracity.values import covers, grains
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_a_value_covers_what_it_is_a_rounding_of(coarse, fine, does):
 def test_who_rounds_speaks_for_what_is_rounded_and_not_the_other_way():
     rows = {"source": list("abc"), "entity": ["x"] * 3, "value": ["3.14", "3.1", "3.2"]}
     encoded = as_encoded(pl.DataFrame(rows))
-    accuracies = Accuracies(np.full(3, 0.8), 2.0, Prior().rates(list("abc")))
-    state = Likened(accuracies, encoded.names.labels)
+    prior = Prior().rates(list("abc"))
+    state = Accuracies(np.full(3, 0.8), 2.0, prior, encoded.names.labels)
     (block,) = encoded.blocks
     algorithm = AccuFormat(similarity=lambda one, other: 0.5, influence=0.5)
     # each value has ln(2 · 4) = ln 8, and a quarter of that from each other value; but 3.14 has a

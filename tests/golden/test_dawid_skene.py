@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_encoded, states, value_rows
-from veracity import DawidSkene, OneCoin
+from veracity.algorithms import DawidSkene, OneCoin
 
 
 def crowd(seed=2, n_items=150, n_sources=12, n_labels=3):
@@ -107,6 +107,6 @@ def test_spelling_a_number_in_two_ways_changes_nothing():
     respelt = claims.with_columns(
         value=pl.when(is_late).then(pl.col("value") + ".0").otherwise("value")
     )
-    for algorithm in (DawidSkene(), OneCoin(), veracity.Accu()):
+    for algorithm in (DawidSkene(), OneCoin(), veracity.algorithms.Accu()):
         one, other = (veracity.discover(c, algorithm) for c in (claims, respelt))
         assert_allclose(one.facts["plausibility"], other.facts["plausibility"])

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_encoded, started, states
-from veracity import ThreeEstimates, TwoEstimates
+from veracity.algorithms import ThreeEstimates, TwoEstimates
 from veracity.algorithms.base import Turn
 from veracity.algorithms.estimates import stretch
 

@@ -7,16 +7,17 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numeric import ENDLESS, SHAPES, draw_numbers
 from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_block, as_encoded, started
-from veracity import ErrorSpread, NumericLTDRBM, Prior, Rate
+from veracity import Prior
+from veracity.algorithms import ErrorSpread, NumericLTDRBM, Rate
 from veracity.algorithms.base import Turn
 from veracity.algorithms.ltd_rbm_n import Cells, rescaled
 from veracity.algorithms.ltd_rbm_n_items import infer, measured
 from veracity.errors import BadValue, ParameterError
-from veracity.study.numbers import ENDLESS, SHAPES, draw_numbers
 
 
 def claims_of(rows):
@@ -131,7 +132,7 @@ def test_sources_are_told_by_how_much_they_are_too_high(tmp_path):
     bias = dict(result.sources.select("source", "bias").iter_rows())
     assert bias["s0"] - bias["s1"] == pytest.approx(8.0, abs=0.5)
     assert veracity.load(result.save(tmp_path / "run")).sources.equals(result.sources)
-    for other in (NumericLTDRBM(biases=False), veracity.GTM()):
+    for other in (NumericLTDRBM(biases=False), veracity.algorithms.GTM()):
         assert "bias" not in veracity.discover(claims, other, kind="numeric").sources.columns
     two = pl.concat([claims.with_columns(attribute=pl.lit(name)) for name in ("p", "q")])
     assert "bias" not in veracity.discover(two, NumericLTDRBM(), kind="numeric").sources.columns
@@ -240,10 +241,10 @@ def test_a_table_of_errors_is_a_prior_of_numbers():
 def test_rates_are_not_for_numbers_and_errors_not_for_values():
     claims = claims_of([("a", "x", 1.0), ("b", "x", 2.0)])
     rates, errors = (Prior(of_source={"a": one}) for one in (Rate(), ErrorSpread(error=1.0)))
-    with pytest.raises(ParameterError, match="is told as ErrorSpread, not as Rate"):
+    with pytest.raises(ParameterError, match="is given as ErrorSpread, not as Rate"):
         found(claims, prior=rates)
-    with pytest.raises(ParameterError, match="is told as Rate, not as ErrorSpread"):
-        veracity.discover(claims, veracity.MLE(prior=errors))
+    with pytest.raises(ParameterError, match="is given as Rate, not as ErrorSpread"):
+        veracity.discover(claims, veracity.algorithms.MLE(prior=errors))
     two = claims.with_columns(attribute=pl.Series(["length", "weight"]))
     with pytest.raises(ParameterError, match="2 attributes; discover them apart"):
         found(two, prior=errors)

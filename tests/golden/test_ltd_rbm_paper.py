@@ -20,7 +20,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import veracity
-from veracity import LTDRBM, Prior, Rate
+from veracity import Prior
+from veracity.algorithms import LTDRBM, Rate
 
 RATE, DECAY, SEED = 0.05, 0.4, 7
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_encoded, started
-from veracity import MajorityVote
+from veracity.algorithms import MajorityVote
 
 ROWS = [("a", "x", "1"), ("a", "x", "2"), ("b", "x", "1")]
 CLAIMS = pl.DataFrame(ROWS, schema=["source", "entity", "value"], orient="row")

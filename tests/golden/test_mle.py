@@ -8,10 +8,11 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_block, as_encoded, started, states, value_rows
-from veracity import MLE, Prior, Rate
+from veracity import Prior
+from veracity.algorithms import MLE, Rate
 from veracity.algorithms.mle import TwoCoins
+from veracity.api import prepare
 from veracity.errors import ParameterError
-from veracity.preparing import prepare
 
 ROWS = [("a", "p", True), ("b", "p", True), ("a", "q", False), ("b", "q", True)]
 CLAIMS = pl.DataFrame(ROWS, schema=["source", "fact", "claim"], orient="row")

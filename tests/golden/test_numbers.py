@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 import veracity
 from claims import as_block, as_encoded, started, states
-from veracity import CATD, CRH, GTM
+from veracity.algorithms import CATD, CRH, GTM
 from veracity.algorithms.base import Turn
 from veracity.algorithms.numbers import Distances, Losses, Variances
 

@@ -17,7 +17,7 @@ from veracity.algorithms.rules import surprise
 
 def accuracies(*of_source):
     prior = Prior().rates(list("abcdefgh")[: len(of_source)])
-    return Accuracies(np.array(of_source), 100.0, prior)
+    return Accuracies(np.array(of_source), 100.0, prior, labels=pl.Series())
 
 
 def test_false_values_are_as_likely_as_they_are_popular():

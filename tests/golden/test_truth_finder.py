@@ -14,7 +14,7 @@ from test_pasternack import claims_of, discover, plausibilities, trusts
 from claims import binary_rows, value_rows
 from veracity.algorithms.truth_finder import TruthFinder
 from veracity.errors import ParameterError
-from veracity.similarity import Likeness
+from veracity.values import Likeness
 
 THEIRS = json.loads(Path(__file__).with_name("truthdiscovery.json").read_text("utf-8"))["sets"]
 

@@ -1,23 +1,22 @@
-"""AccuCopy: Accu, in which the votes of sources that copy from one another count little.
+"""AccuCopy: Accu with small weights for votes of sources that copy from each other.
 
 Dong, Berti-Equille, Srivastava: Integrating Conflicting Data: The Role of Source Dependence
-(VLDB 2009). Independent sources that name the same value are mostly right; the same *false* value
-they hardly ever name. So it is shared mistakes that give a copy away. The paper also joins it with
+(VLDB 2009). Independent sources that claim the same value are mostly right, and hardly ever claim
+the same *false* value. So shared mistakes are the evidence for a copy. The paper also joins it with
 AccuSim: see `AccuSimCopy`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.accu import Accu, Accuracies
+from veracity import kernels
+from veracity.algorithms.accu import Accu, Accuracies, Copying
 from veracity.algorithms.base import (
-    BySource,
-    Copies,
-    Labels,
+    Description,
     Memory,
     Phase,
     Step,
@@ -28,6 +27,7 @@ from veracity.algorithms.base import (
 from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, plausibilities, sigmoid
+from veracity.dependence import Copies
 from veracity.dependence.pairs import (
     Links,
     PairRule,
@@ -40,10 +40,8 @@ from veracity.dependence.pairs import (
     signature_of_source,
 )
 from veracity.encoding.block import SAME, Block, FloatArray, IntArray
-from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
-from veracity.kernels.loading import kernels
-from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
+from veracity.values import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
 
 MOST_COPIES = 10_000
 """Most pairs that are reported."""
@@ -52,34 +50,7 @@ EXCELLENT = 0.95
 """The accuracy of all sources at the first look, before there are truths to measure it by."""
 
 FEWEST_PAIRS = 10
-"""Fewer pairs do not tell how often errors coincide by chance."""
-
-
-class Copying(NamedTuple):
-    """The accuracies, the pairs that are looked at, and what these share: how much of it is true.
-
-    `claims` and `rank` of the sources need not use their names. `labels` are the values, of which
-    some may be similar.
-    """
-
-    accuracies: Accuracies
-    claims: BySource
-    rank: BySource
-    pairs: Pairs
-    n_shared: FloatArray
-    different: FloatArray
-    shared_true: FloatArray
-    labels: Labels
-
-    def having(self, accuracies: Accuracies) -> Copying:
-        """Return the state with these accuracies."""
-        return self._replace(accuracies=accuracies)
-
-    def check(self, n_sources: int) -> None:
-        """Refuse, with a `ValueError`, counts that are not of the pairs."""
-        shape = self.pairs.source.shape
-        if any(of.shape != shape for of in (self.n_shared, self.different, self.shared_true)):
-            raise ValueError("what was learned of pairs is not of the pairs")
+"""Minimum number of pairs from which the rate of errors that coincide by chance is estimated."""
 
 
 class Beside(NamedTuple):
@@ -119,9 +90,7 @@ class AccuCopy(Accu):
     """
 
     name = "accu-copy"
-    state_type = Copying
     takes_shares = False
-    looks_for_copies = True
 
     copying: float = bounded(0.2, above=0, below=0.5)
     copied: float = bounded(0.8, above=0, below=1)
@@ -139,18 +108,17 @@ class AccuCopy(Accu):
         """The rule by which pairs are chosen."""
         return PairRule(self.min_shared, self.most_supporters, self.most_partners)
 
-    def start(self, survey: Survey, prior: PriorRates) -> Copying:
-        """Accuracies as in Accu; no pair has been looked at."""
+    def start(self, survey: Survey, prior: PriorRates) -> Accuracies:
+        """Return accuracies as in Accu, before any pair is compared."""
         if self.similarity is not None:
             survey.require_labels(self.name)
-        accuracies = super().start(survey, prior)
         claims = survey.counted.supports_of_source
         nobody, nothing = Pairs(*np.zeros((2, 0), np.int64)), np.zeros(0)
-        no_pairs = (nobody, nothing, nothing, nothing)
-        return Copying(accuracies, claims, np.zeros_like(claims), *no_pairs, survey.names.labels)
+        copying = Copying(claims, np.zeros_like(claims), nobody, nothing, nothing, nothing)
+        return super().start(survey, prior)._replace(copying=copying)
 
-    def phases(self, state: Copying) -> tuple[Phase[Copying], ...]:
-        """Find the pairs, count what they share, learn from a first vote; then rounds."""
+    def phases(self, state: Accuracies) -> tuple[Phase[Accuracies], ...]:
+        """Find the pairs, count the claims they share, learn from a first vote; then run rounds."""
         pairs = (
             Step(self.tally_pairs, self.learn_pairs),
             Step(self.tally_links, self.learn_links, self.beside),
@@ -159,139 +127,139 @@ class AccuCopy(Accu):
         rounds = (Step(self.tally, self.learn, self.beside),)
         return Phase("pairs", pairs), Phase("rounds", rounds, self.change)
 
-    def tally_pairs(self, block: Block, state: Copying, turn: Turn) -> Tally:
-        """Count what pairs share of the values that few others name."""
-        shared = count_shared(block, able_sources(state.claims, self.rule), self.rule)
-        return shared, signature_of_source(block, len(state.claims))
+    def tally_pairs(self, block: Block, state: Accuracies, turn: Turn) -> Tally:
+        """Count the values that pairs share and few other sources claim."""
+        shared = count_shared(block, able_sources(_copying(state).claims, self.rule), self.rule)
+        return shared, signature_of_source(block, len(state.accuracy))
 
-    def learn_pairs(self, state: Copying, total: Tally) -> Copying:
+    def learn_pairs(self, state: Accuracies, total: Tally) -> Accuracies:
         """Choose the pairs."""
         shared, signature = total
-        rank = nameless_rank(state.claims, signature)
-        return state._replace(rank=rank, pairs=choose_pairs(shared, rank, self.rule))
+        rank = nameless_rank(_copying(state).claims, signature)
+        return _with(state, rank=rank, pairs=choose_pairs(shared, rank, self.rule))
 
-    def beside(self, block: Block, state: Copying) -> Beside:
+    def beside(self, block: Block, state: Accuracies) -> Beside:
         """Find what the pairs share, and how similar the values of each item are."""
-        links = links_of(block, state.pairs, len(state.claims))
+        links = links_of(block, _copying(state).pairs, len(state.accuracy))
         if self.similarity is None:
             return Beside(links, None)
         values, first = state.labels.gather(block.label_of_fact), block.first_fact_of_item
         return Beside(links, similar_pairs(values, first, self.similarity, self.most_values))
 
-    def tally_links(self, block: Block, state: Copying, turn: Turn) -> Tally:
+    def tally_links(self, block: Block, state: Accuracies, turn: Turn) -> Tally:
         """Count how much each pair shares, and how often it differs."""
         links: Links = turn.memory.links
         return links.n_links.astype(np.float64), links.different
 
-    def learn_links(self, state: Copying, total: Tally) -> Copying:
+    def learn_links(self, state: Accuracies, total: Tally) -> Accuracies:
         """Take all that is shared to be true, at first."""
         n_shared, different = total
-        return state._replace(n_shared=n_shared, different=different, shared_true=n_shared)
+        return _with(state, n_shared=n_shared, different=different, shared_true=n_shared)
 
-    def tally_vote(self, block: Block, state: Copying, turn: Turn) -> Tally:
-        """Judge the facts by a vote that leaves out sources that hardly differ.
+    def tally_vote(self, block: Block, state: Accuracies, turn: Turn) -> Tally:
+        """Judge the facts by a vote that ignores copies among sources that hardly differ.
 
-        Who copies is not asked of an ordinary vote: a crowd of copies may win it, and then all
-        that the others share would seem to be mistakes. So at first all sources are taken to be
-        excellent, and all they share to be true: then only those are suspect that hardly differ.
+        An ordinary vote cannot show which sources copy. Many copies may win it, and then all values
+        that the other sources share would seem to be mistakes. So at first all sources are assumed
+        to be excellent, and all shared values to be true. Then only sources that hardly differ are
+        suspect.
         """
-        excellent = np.full(len(state.claims), EXCELLENT)
-        accuracies = state.accuracies._replace(accuracy=excellent)
-        suspects = state._replace(accuracies=accuracies)
+        suspects = state._replace(accuracy=np.full(len(state.accuracy), EXCELLENT))
         independence = self._independence(block, suspects, turn.memory.links)
         return self._tally(block, state, turn.memory, independence)
 
-    def tally(self, block: Block, state: Copying, turn: Turn) -> Tally:
-        """Judge the facts; count how sources met them, and the true ones that pairs share."""
+    def tally(self, block: Block, state: Accuracies, turn: Turn) -> Tally:
+        """Judge the facts; count each source's claims, and the true facts that pairs share."""
         independence = self._independence(block, state, turn.memory.links)
         return self._tally(block, state, turn.memory, independence)
 
     def _tally(
-        self, block: Block, state: Copying, beside: Beside, independence: FloatArray
+        self, block: Block, state: Accuracies, beside: Beside, independence: FloatArray
     ) -> Tally:
         links = beside.links
         weights = self._weights(block, state, beside, independence)
         plausibility = clamp_known(plausibilities(block, weights), block)
-        counts = kernels.count_votes(block, plausibility, len(state.claims))
+        counts = kernels.count_votes(block, plausibility, len(state.accuracy))
         of_support = np.repeat(plausibility, block.n_supports_of_fact)
         of_link = of_support[links.support_of_source]
-        return counts, np.bincount(links.pair_of_link, of_link, len(state.pairs.source))
+        return counts, np.bincount(links.pair_of_link, of_link, len(_copying(state).pairs.source))
 
-    def learn(self, state: Copying, total: Tally) -> Copying:
+    def learn(self, state: Accuracies, total: Tally) -> Accuracies:
         """A_s = mean plausibility of the values it names."""
         counts, shared_true = total
-        accuracies = state.accuracies.learn(counts)
-        return state._replace(accuracies=accuracies, shared_true=shared_true)
+        return _with(state.learn(counts), shared_true=shared_true)
 
-    def weigh(self, block: Block, state: Copying, memory: Memory = None) -> Weights:
+    def weigh(self, block: Block, state: Accuracies, memory: Memory = None) -> Weights:
         """Weigh ln(n A_s / (1 - A_s)) times I, the probability that the vote is no copy."""
         beside = memory or self.beside(block, state)
         independence = self._independence(block, state, beside.links)
         return self._weights(block, state, beside, independence)
 
-    def grow(self, state: Copying, names: Names) -> Copying:
-        """Add new sources as usual; new values are compared like others."""
-        grown: Copying = super().grow(state, names)
-        return grown._replace(labels=names.labels)
-
-    def resume(self, state: Copying, survey: Survey, prior: PriorRates) -> Copying:
+    def resume(self, state: Accuracies, survey: Survey, prior: PriorRates) -> Accuracies:
         """Go on from the accuracies reached so far, with the claims of all."""
-        return self.grow(state, survey.names)._replace(claims=survey.counted.supports_of_source)
+        grown = self.grow(state, survey.names)
+        return _with(grown, claims=survey.counted.supports_of_source)
 
-    def copies(self, state: Copying) -> Copies:
+    def describe(self, state: Accuracies, counts: FloatArray | None = None) -> Description:
+        """Return the rates as counted, and the pairs that seem to copy."""
+        return super().describe(state, counts)._replace(copies=self._copies(state))
+
+    def _copies(self, state: Accuracies) -> Copies:
         """Return the pairs that are likelier dependent than not, the clearest first.
 
-        Many are so with a probability that differs from one by nothing. Of these the ones that
-        hardly ever differ come first (to the percent), then those with the most evidence.
+        The probability of many pairs rounds to one. Among these, the pairs with the lowest share of
+        different values (to the percent) come first, then those with the most evidence.
         """
         log_forth, log_back = self._log_dependence(state)
+        copying, accuracy = _copying(state), state.accuracy
         log_odds = np.logaddexp(log_forth, log_back)
-        spoken = np.maximum(state.n_shared + state.different, 1.0)
+        spoken = np.maximum(copying.n_shared + copying.different, 1.0)
         probability = sigmoid(log_odds)
-        differing = np.round(state.different / spoken, 2)
+        differing = np.round(copying.different / spoken, 2)
         top = np.lexsort((-np.round(log_odds, SAME), differing, -np.round(probability, 2)))
         top = top[log_odds[top] > 0.0][:MOST_COPIES]
         forth = np.round(log_forth[top] - log_back[top], SAME)
         is_forth = forth >= 0.0
-        source, other = state.pairs.source[top], state.pairs.other[top]
-        accuracy = state.accuracies.accuracy
+        source, other = copying.pairs.source[top], copying.pairs.other[top]
         both_true = accuracy[source] * accuracy[other]
         both_false = (1.0 - accuracy[source]) * (1.0 - accuracy[other]) * _coincidence(state)
-        shared = (state.n_shared + state.different)[top]
+        shared = (copying.n_shared + copying.different)[top]
         return Copies(
             np.where(is_forth, source, other),
             np.where(is_forth, other, source),
             sigmoid(np.abs(forth)),
             shared,
-            state.n_shared[top],
+            copying.n_shared[top],
             shared * (both_true + both_false),
-            np.maximum(state.n_shared - state.shared_true, 0.0)[top],
+            np.maximum(copying.n_shared - copying.shared_true, 0.0)[top],
             shared * both_false,
             probability[top],
         )
 
-    def _log_dependence(self, state: Copying) -> tuple[FloatArray, FloatArray]:
+    def _log_dependence(self, state: Accuracies) -> tuple[FloatArray, FloatArray]:
         """Return `log_dependence` of every pair."""
-        pairs, accuracy = state.pairs, state.accuracies.accuracy
+        copying, accuracy = _copying(state), state.accuracy
+        pairs = copying.pairs
         n_partners = np.bincount(np.append(*pairs), minlength=len(accuracy))
         return log_dependence(
             (accuracy[pairs.source], accuracy[pairs.other]),
-            (state.shared_true, state.n_shared - state.shared_true, state.different),
+            (copying.shared_true, copying.n_shared - copying.shared_true, copying.different),
             (self.copying / n_partners[pairs.source], self.copying / n_partners[pairs.other]),
             _coincidence(state),
             self.copied,
         )
 
-    def _independence(self, block: Block, state: Copying, links: Links) -> FloatArray:
+    def _independence(self, block: Block, state: Accuracies, links: Links) -> FloatArray:
         """I = Π (1 - c P(the two are dependent)) over the supporters of a fact counted before.
 
-        Given that one of the two copies the other, its second naming tells nothing new, whichever
-        of them is the copier: so P is that of both directions.
+        If one of the two copies the other, its claim adds no information, in either direction. So
+        P is the sum of both directions.
         """
         log_forth, log_back = self._log_dependence(state)
         forth, back = _probabilities(log_forth, log_back)
         order = _order(forth - back, state)
-        is_other_later = order[state.pairs.other] > order[state.pairs.source]
+        pairs = _copying(state).pairs
+        is_other_later = order[pairs.other] > order[pairs.source]
         log_factor = np.repeat(np.log1p(-self.copied * (forth + back)), links.n_links)
         later = np.where(
             np.repeat(is_other_later, links.n_links),
@@ -301,10 +269,10 @@ class AccuCopy(Accu):
         return np.exp(np.bincount(later, log_factor, len(block.source_of_support)))
 
     def _weights(
-        self, block: Block, state: Copying, beside: Beside, independence: FloatArray
+        self, block: Block, state: Accuracies, beside: Beside, independence: FloatArray
     ) -> Weights:
-        """Weigh each claim by the vote of its source, as far as it is independent."""
-        weights = state.accuracies.weights(block)
+        """Weigh each claim by its source's vote times the probability that it is independent."""
+        weights = state.weights(block)
         own = weights._replace(of_claim=weights.support[block.source_of_support] * independence)
         if beside.similar is None:
             return own
@@ -332,6 +300,17 @@ class AccuSimCopy(AccuCopy):
     name = "accu-sim-copy"
 
     similarity: Similarity | None = BY_KIND
+
+
+def _copying(state: Accuracies) -> Copying:
+    """Return the statistics of pairs, which AccuCopy always has."""
+    assert state.copying is not None
+    return state.copying
+
+
+def _with(state: Accuracies, **parts: Any) -> Accuracies:
+    """Return the state with some statistics of pairs replaced."""
+    return state._replace(copying=_copying(state)._replace(**parts))
 
 
 def log_dependence(
@@ -365,21 +344,21 @@ def log_dependence(
     return forth, against_independence(accuracy, priors[1])
 
 
-def _coincidence(state: Copying) -> float:
-    """Return the probability that two that err name the same false value; at least 1 / n.
+def _coincidence(state: Accuracies) -> float:
+    """Return the probability that two wrong claims have the same value; at least 1 / n.
 
     1 / n in the paper. But some errors suggest themselves, as a temperature one degree off. So it
     is the lower quartile, over the pairs, of their shared false values in proportion to the items
     on which both should err: most pairs are independent, or else nothing can be learned at all.
     """
-    error = 1.0 - state.accuracies.accuracy
-    spoken = state.n_shared + state.different
-    both_err = error[state.pairs.source] * error[state.pairs.other] * spoken
+    error, copying = 1.0 - state.accuracy, _copying(state)
+    spoken = copying.n_shared + copying.different
+    both_err = error[copying.pairs.source] * error[copying.pairs.other] * spoken
     tells = both_err >= 1.0
-    least = 1.0 / state.accuracies.n_false_values
+    least = 1.0 / state.n_false_values
     if tells.sum() < FEWEST_PAIRS:
         return least
-    share = (state.n_shared - state.shared_true)[tells] / both_err[tells]
+    share = (copying.n_shared - copying.shared_true)[tells] / both_err[tells]
     return float(np.clip(np.quantile(share, 0.25), least, 1.0))
 
 
@@ -389,17 +368,17 @@ def _probabilities(log_forth: FloatArray, log_back: FloatArray) -> tuple[FloatAr
     return np.exp(log_forth - log_total), np.exp(log_back - log_total)
 
 
-def _order(net: FloatArray, state: Copying) -> IntArray:
-    """Return the place of each source in counting: who copies least, on balance, is first.
+def _order(net: FloatArray, state: Accuracies) -> IntArray:
+    """Return the rank of each source in counting: sources that copy least are first.
 
     `net` is, for each pair, the probability that the source copies less that of the reverse. Of
     sources that copy as much as they are copied, the more accurate comes first.
     """
-    n_sources = len(state.rank)
-    copies = np.bincount(state.pairs.source, net, n_sources)
-    copies = copies - np.bincount(state.pairs.other, net, n_sources)
-    accuracy = state.accuracies.accuracy
-    order = np.lexsort((state.rank, -np.round(accuracy, SAME), np.round(copies, SAME)))
+    copying, accuracy = _copying(state), state.accuracy
+    n_sources = len(accuracy)
+    copies = np.bincount(copying.pairs.source, net, n_sources)
+    copies = copies - np.bincount(copying.pairs.other, net, n_sources)
+    order = np.lexsort((copying.rank, -np.round(accuracy, SAME), np.round(copies, SAME)))
     place = np.empty(n_sources, dtype=np.int64)
     place[order] = np.arange(n_sources)
     return place

@@ -11,25 +11,26 @@ questions, all of them pure::
         phase.change(before, after) < tolerance?       then the phase is over
     state = calibrate(state, prior)                    known truths weigh in
     plausibility = judge(block, state)                 for every block, by weigh(block, state)
-    rates = rates(state, counts)                       what is told of sources
+    description = describe(state, counts)              of sources, once, after judging
 
 The tally is all that ever crosses between blocks, threads or machines, and the state is all that is
-kept. `weigh` is the definition of judging: `judge` and every explanation are derived from it.
+stored. `weigh` is the definition of judging: `judge` and every explanation are derived from it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar, get_args, get_origin
 
 import numpy as np
 import polars as pl
 
 from veracity.algorithms.item_features import ItemFeatures
 from veracity.algorithms.parameters import check_parameters
-from veracity.algorithms.prior import NO_PRIOR, BySource, CountBySource, Prior, PriorRates
+from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.regression import Fit
 from veracity.algorithms.rules import Weights, plausibilities
 from veracity.algorithms.source_features import SourceFeatures
@@ -37,52 +38,55 @@ from veracity.dependence import Copies
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
-from veracity.reading.schema import Kind
-
-__all__ = [
-    "SUREST",
-    "Algorithm",
-    "BySource",
-    "Copies",
-    "CountBySource",
-    "Labels",
-    "Memory",
-    "Phase",
-    "Rates",
-    "Step",
-    "Tally",
-    "Turn",
-    "Walk",
-    "clamp_known",
-]
+from veracity.reading.roles import Kind
+from veracity.trees import grown
 
 SUREST = 1e-6
-"""No rate that is learned comes closer to zero or one than this."""
+"""Smallest distance of a learned rate from zero and one."""
 
 Memory = Any
-"""Arrays that are stored with a block from one look at it to the next."""
+"""Arrays that are stored with a block between two passes."""
 
 Tally = tuple[Any, ...]
-"""Numbers and arrays that merge by adding: `Largest` is one that merges otherwise."""
+"""Numbers and arrays that are merged by addition, or otherwise if marked, as `Largest` is."""
 
 Labels = Annotated[pl.Series, "labels"]
-"""The names of all values, in a state that compares values: not kept with it, as names are."""
+"""Names of all values, in a state that compares values. They are not stored with it."""
 
 State = TypeVar("State")
 
 
 class Rates(NamedTuple):
-    """Rates of the sources, NaN where nothing was seen; and the prevalence."""
+    """Rates of the sources, NaN for sources without evidence; and the prevalence."""
 
     tpr: FloatArray
     fpr: FloatArray
     prevalence: float
 
 
-class Turn(NamedTuple):
-    """Number of the round in its phase, from 1, and what is stored with the block.
+class Description(NamedTuple):
+    """Result of learning: rates, biases and copies of sources, and notes, if available."""
 
-    `ready` is what a `Walk` had made ready, if the engine found the time.
+    rates: Rates | None = None
+    bias: FloatArray | None = None
+    """Bias of each source: the mean error of its numbers."""
+    copies: Copies | None = None
+    """Pairs of sources in which one seems to copy the other."""
+    confusion: FloatArray | None = None
+    """P(label claimed | label true), [source, true, claimed]."""
+    source_effects: Mapping[str, Fit] = MappingProxyType({})
+    item_effects: Mapping[str, Fit] = MappingProxyType({})
+    """Effects of features of sources and of items, by rate."""
+    notes: tuple[str, ...] = ()
+    """Sentences on how the state was learned."""
+    findings: Mapping[str, str] = MappingProxyType({})
+    """Reasons to doubt the answer that show in the state, by the name of their check."""
+
+
+class Turn(NamedTuple):
+    """Number of the round in its phase, from 1, and the memory stored with the block.
+
+    `ready` is the preparation of a `Walk`, if the engine had time for it.
     """
 
     round_number: int = 1
@@ -97,10 +101,10 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Step(Generic[State]):
-    """One look at every block, and what is learned from the sum of the tallies.
+    """Pass over every block, and the function that learns from the sum of the tallies.
 
-    Where a step `derives`, what it derives from a block, once, is kept beside the block; where it
-    `remembers`, its tally comes with what is to be kept, as ``(tally, memory)``.
+    The result of `derives` is computed once per block and stored with the block. A step that
+    `remembers` returns ``(tally, memory)``, and the memory is stored instead.
     """
 
     tally: Callable[[Block, State, Turn], Any]
@@ -109,7 +113,7 @@ class Step(Generic[State]):
     remembers: bool = False
 
     def look(self, block: Block, state: State, turn: Turn) -> tuple[Tally, Memory]:
-        """Return the tally of a block, and what is to be stored with it."""
+        """Return the tally of a block, and the memory to store with it."""
         if self.derives is not None and turn.memory is None:
             turn = turn._replace(memory=self.derives(block, state))
         found = self.tally(block, state, turn)
@@ -118,13 +122,13 @@ class Step(Generic[State]):
 
 @dataclass(frozen=True)
 class Walk(Generic[State]):
-    """A step for what cannot be added up: something goes from block to block and changes.
+    """Step whose results cannot be added: parts of the state (lanes) pass from block to block.
 
-    `lanes` are the independent parts of a state that do; ``go(block, lane, turn)`` is one on its
-    way through a block, with what is kept beside the block for it; `join` brings them home.
+    `lanes` returns the independent parts of a state; ``go(block, lane, turn)`` moves one through a
+    block, with the memory stored for it with the block; `join` puts them together.
 
-    ``prepare(block, turn)`` is what can be made ready of a block before anything comes there: an
-    engine may call it ahead, on another thread, and hand `go` the answer in its turn.
+    ``prepare(block, turn)`` computes in advance what does not depend on the lane: an engine may
+    call it on another thread, and pass the answer to `go` as ``turn.ready``.
     """
 
     lanes: Callable[[State], tuple[Any, ...]]
@@ -135,10 +139,10 @@ class Walk(Generic[State]):
 
 @dataclass(frozen=True)
 class Phase(Generic[State]):
-    """Steps that are taken once, or again and again until `change` says that little changes.
+    """Steps that run once, or repeatedly until `change` is small.
 
-    What is little is for the algorithm's `tolerance` to say; or for that of the phase, if it is
-    larger: a phase that looks at some of the items cannot tell small changes from chance.
+    The limit is the algorithm's `tolerance`, or that of the phase, if it is larger: in a phase that
+    uses a sample of the items, small changes may be chance.
     """
 
     name: str
@@ -151,29 +155,36 @@ class Phase(Generic[State]):
 class Algorithm(ABC, Generic[State]):
     """An algorithm's parameters, frozen, with the questions the loop asks of it.
 
-    What is not overridden is right for an algorithm that learns nothing.
+    The default methods suit an algorithm that learns nothing.
     """
 
     name: ClassVar[str]
     kinds: ClassVar[tuple[Kind, ...]] = ("categorical", "multiple", "binary")
     state_type: ClassVar[Any] = None
-    """The type of the state: a named tuple of numbers, arrays and such tuples, to be kept."""
+    """The type argument: a named tuple of numbers, arrays and such tuples, which can be stored."""
 
     takes_shares: ClassVar[bool] = False
-    """Whether claims may count by their shares: so they do for who learns and judges from blocks by
-    kernels alone, and asks for `votes_of_fact` where others count supports."""
+    """True if claims may count by their shares. The algorithm must then learn and judge blocks
+    by kernels alone, and use `votes_of_fact` instead of numbers of supports."""
 
-    looks_for_copies: ClassVar[bool] = False
-    """Whether it may count what copies say once: see `copies`."""
+    depends_on_blocks: ClassVar[bool] = False
+    """True for mini-batches and samplers: other blocks give other answers."""
 
     prior: Prior = NO_PRIOR
     source_features: SourceFeatures | None = None
     item_features: ItemFeatures | None = None
-    """Features of sources and items; parameters of algorithms that learn what these are worth."""
+    """Features of sources and items; parameters of algorithms that learn their effects."""
 
     seed: int = 0
     max_rounds: int = 0
     tolerance: float = 0.0
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Take the type of the state from the type argument, as in ``Algorithm[Accuracies]``."""
+        super().__init_subclass__(**options)
+        for base in vars(cls).get("__orig_bases__", ()):
+            if get_origin(base) is Algorithm:
+                (cls.state_type,) = get_args(base)
 
     def __post_init__(self) -> None:
         """Check the parameters: see `bounded`."""
@@ -198,24 +209,21 @@ class Algorithm(ABC, Generic[State]):
         raise NotImplementedError(f"{self.name} has no rounds")
 
     def change(self, before: State, after: State) -> float:
-        """Return how far a round moved what matters; unless overridden, any `trust`."""
+        """Return the change of a round that decides on convergence: by default, that of `trust`."""
         old, new = self.trust(before), self.trust(after)
         if old is None or new is None:
             raise NotImplementedError(f"{self.name} has neither change nor trust")
         return float(np.abs(new - old).max())
 
-    def by_sweeps(self) -> Algorithm[State]:
-        """Return the same algorithm, learned by sweeps alone if it can be: for Spark."""
-        return self
-
     def calibrate(self, state: State, prior: PriorRates) -> State:
-        """Correct what was learned by known truths."""
+        """Correct the state by known truths."""
         return state
 
     def weigh(self, block: Block, state: State, memory: Memory = None) -> Weights | None:
         """Return the weight of each claim; None if facts are not judged by weights.
 
-        `memory` is what a step derived from this block, or None: then it is derived again.
+        `memory` is the result of a step's `derives` for this block, or None: then it is computed
+        again.
         """
         return None
 
@@ -226,16 +234,6 @@ class Algorithm(ABC, Generic[State]):
             raise NotImplementedError(f"{self.name} does not judge by weights")
         return plausibilities(block, weights)
 
-    def judge_with_doubt(
-        self, block: Block, state: State, memory: Memory = None
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """Return the plausibilities, and the error that all may share if claims have two readings.
-
-        Of each fact a standard error, with a sign: all facts are off in this way, or all in the
-        other.
-        """
-        return self.judge(block, state, memory), None
-
     def estimate(self, block: Block, state: State) -> tuple[FloatArray, FloatArray]:
         """Return the estimate of each item's number, and its standard error."""
         raise NotImplementedError(f"{self.name} is not for numbers")
@@ -244,80 +242,52 @@ class Algorithm(ABC, Generic[State]):
         """Return the algorithm's own score of each source, if it has one beyond tpr and fpr."""
         return None
 
-    def bias(self, state: State) -> FloatArray | None:
-        """Return by how much the numbers of each source are too high, if that is learned."""
-        return None
+    def describe(self, state: State, counts: FloatArray | None = None) -> Description:
+        """Return the description of the sources, for tables and notes.
 
-    def copies(self, state: State) -> Copies | None:
-        """Return pairs of sources of which one seems to copy the other, if these are sought."""
-        return None
-
-    def confusion(self, state: State) -> FloatArray | None:
-        """Return P(label claimed | label true), [source, true, claimed], if that is learned."""
-        return None
+        `counts` is `count_votes` of the plausibilities, if claims were judged.
+        """
+        return Description(None if counts is None else counted_rates(counts))
 
     def difficulty(self, block: Block, state: State) -> FloatArray | None:
         """Return how hard each item of the block is, if that is learned: more is harder."""
         return None
 
-    def worth(self, state: State) -> dict[str, Fit]:
-        """Return the effects of source features on each rate, if these are learned."""
+    def alternatives(self, state: State) -> dict[str, Algorithm[Any]]:
+        """Return algorithms that may find another answer, by the assumption behind each."""
         return {}
 
-    def worth_of_items(self, state: State) -> dict[str, Fit]:
-        """Return the effects of item features on each rate, if these are learned."""
-        return {}
-
-    def rivals(self, state: State) -> dict[str, Algorithm[Any]]:
-        """Return algorithms that could read the claims otherwise, by name: see `readings`."""
-        return {}
-
-    def doubted(self, state: State, rival: Algorithm[Any], other: Any) -> State:
-        """Return the state in which `other`, learned by a rival, is mixed into every answer."""
+    def doubting(self, state: State, other: Any) -> State:
+        """Return the state in which `other`, of an alternative, is mixed into all answers."""
         return state
 
-    def in_own_reading(self, state: State) -> State:
-        """Return the state without the doubt that another reading of the claims adds."""
-        return state
-
-    def rates(self, state: State, counts: FloatArray) -> Rates:
-        """Return the rates of the sources; `counts` is `count_votes` of the plausibilities."""
-        supports_of_true, supports, true, facts = counts.T
-        return Rates(
-            _share(supports_of_true, true),
-            _share(supports - supports_of_true, facts - true),
-            float(true.sum() / max(facts.sum(), 1.0)),
-        )
-
-    def notes(self, state: State) -> list[str]:
-        """Return sentences on how the state was learned."""
-        return []
-
-    def findings(self, state: State) -> dict[str, str]:
-        """Return reasons to doubt the answer that show in what was learned, by name."""
-        return {}
-
-    def check(self, state: State, survey: Survey, prior: PriorRates) -> None:
-        """Raise ValueError if this cannot have learned such a state from such claims."""
-        from veracity.algorithms.state import check_state  # noqa: PLC0415 - it looks at this module
-
-        check_state(state, self.start(survey, prior), survey.n_sources)
+    def other_answer(self, block: Block, state: State) -> FloatArray | None:
+        """Return the plausibilities of the alternative answer that is mixed in, if there is one."""
+        return None
 
     def grow(self, state: State, names: Names) -> State:
         """Return the state with rows for new sources: they get the mean of the others."""
-        from veracity.algorithms.state import grown  # noqa: PLC0415 - it looks at this module
-
         return grown(state, names.n_sources)
 
     def resume(self, state: State, survey: Survey, prior: PriorRates) -> State:
-        """Return the state from which learning goes on; the survey is of all claims so far."""
+        """Return the state from which learning continues; the survey covers all claims so far."""
         return self.grow(state, survey.names)
 
 
 def clamp_known(plausibility: FloatArray, block: Block) -> FloatArray:
-    """Return plausibilities, with known truths in the place of what was judged."""
+    """Return plausibilities with those of known facts replaced by 0 or 1."""
     is_known = block.known_of_fact != UNKNOWN
     return np.where(is_known, block.known_of_fact, plausibility) if is_known.any() else plausibility
+
+
+def counted_rates(counts: FloatArray) -> Rates:
+    """Return the rates of the sources by how their claims meet the plausibilities."""
+    supports_of_true, supports, true, facts = counts.T
+    return Rates(
+        _share(supports_of_true, true),
+        _share(supports - supports_of_true, facts - true),
+        float(true.sum() / max(facts.sum(), 1.0)),
+    )
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:

@@ -1,13 +1,13 @@
-"""Every algorithm by its name: one line each, from which all that lists algorithms derives.
+"""Names of all algorithms, one line each; every list of algorithms derives from it.
 
-Names lead to where an algorithm lives, as text, so that listing them loads nothing. Others add
-theirs through the entry-point group ``veracity.algorithms``.
+Names lead to import paths, as text, so that listing them loads nothing. Other packages add theirs
+through the entry-point group ``veracity.algorithms``.
 """
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +25,13 @@ GROUP = "veracity.algorithms"
 
 @dataclass(frozen=True)
 class Entry:
-    """Where an algorithm lives, and the parameters that a preset of it has."""
+    """Import path of an algorithm, and the parameters of its preset."""
 
     place: str
     """The module and the class, with a colon between them."""
     preset: Mapping[str, object] = field(default_factory=dict)
+    by_sweeps: Mapping[str, object] = field(default_factory=dict)
+    """Parameters with which it learns by sweeps alone, as Spark and shares of claims need."""
 
     @property
     def class_name(self) -> str:
@@ -58,10 +60,12 @@ _HERE = "veracity.algorithms"
 _CD = {"negative_phase": "sampled", "shorten": False}
 """LTD-RBM as the paper trains it: contrastive divergence, and one schedule for all sizes."""
 
+_FLOW = {"learning": "flow"}
+
 CATALOGUE: dict[str, Entry] = {
     "veracity": Entry(f"{_HERE}.default:Veracity"),
-    "ltd-rbm": Entry(f"{_HERE}.ltd_rbm:LTDRBM"),
-    "ltd-rbm-c": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {"single_truth": True}),
+    "ltd-rbm": Entry(f"{_HERE}.ltd_rbm:LTDRBM", by_sweeps=_FLOW),
+    "ltd-rbm-c": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {"single_truth": True}, _FLOW),
     "ltd-rbm-cd": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {**_CD}),
     "ltd-rbm-c-cd": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {**_CD, "single_truth": True}),
     "majority-vote": Entry(f"{_HERE}.majority_vote:MajorityVote"),
@@ -99,7 +103,7 @@ CATALOGUE: dict[str, Entry] = {
 
 @cache
 def algorithms() -> dict[str, Entry]:
-    """All algorithms: ours, and those that other packages bring, whose names must be new."""
+    """Return all algorithms: ours, and those of other packages, whose names must be new."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - takes its time to load
 
     others = {entry.name: Entry(entry.value) for entry in entry_points(group=GROUP)}
@@ -118,8 +122,16 @@ def algorithm_named(name: str) -> Algorithm[Any]:
     return entry.make()
 
 
+def by_sweeps(algorithm: Algorithm[Any]) -> Algorithm[Any]:
+    """Return the algorithm in the form that learns by sweeps alone, if it has one of its own."""
+    entry = CATALOGUE.get(algorithm.name)
+    if entry is None or type(algorithm).__name__ != entry.class_name:
+        return algorithm
+    return replace(algorithm, **entry.by_sweeps)  # type: ignore[type-var]
+
+
 def restored(name: str, parameters: Mapping[str, Any]) -> Algorithm[Any] | None:
-    """Return the algorithm of a saved run, or None if it is missing or had a function."""
+    """Return the algorithm of a saved run; None if it is missing or has a function parameter."""
     entry = entry_of(name)
     if entry is None or not _can_be_restored(parameters):
         return None
@@ -165,7 +177,7 @@ def _restored(parameters: Mapping[str, Any]) -> dict[str, object]:
 
         made["item_features"] = ItemFeatures.from_description(parameters["item_features"])
     if parameters.get("similarity") is not None:
-        from veracity.similarity import Likeness  # noqa: PLC0415
+        from veracity.values import Likeness  # noqa: PLC0415
 
         made["similarity"] = Likeness(**parameters["similarity"])
     return made

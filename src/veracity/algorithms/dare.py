@@ -1,4 +1,4 @@
-"""DARE: sources differ in ability, items in difficulty; who knows is right, and others guess.
+"""DARE: sources differ in ability, items in difficulty; sources that know are right, others guess.
 
 Bachrach, Graepel, Minka, Guiver: How To Grade a Test Without Knowing the Answers (ICML 2012).
 """
@@ -10,21 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import (
-    Algorithm,
-    BySource,
-    Memory,
-    Phase,
-    Step,
-    Tally,
-    Turn,
-    clamp_known,
-)
+from veracity.algorithms.base import Algorithm, Memory, Phase, Step, Tally, Turn, clamp_known
 from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Weights, logit, sigmoid, softmax_of_claims
 from veracity.encoding.block import Block, FloatArray, IntArray
 from veracity.encoding.survey import Survey
+from veracity.trees import BySource
 
 LOOKS = 10
 """Number of times that the truth of an item and its difficulty are found from each other."""
@@ -33,7 +25,8 @@ FARTHEST = 1.0
 """A step moves no ability and no difficulty by more: beyond, the curve it follows is another."""
 
 STEEPEST = 100.0
-"""The largest discrimination: with it, who is able enough knows, and nobody else."""
+"""Maximum discrimination: with it, exactly the sources whose ability exceeds the difficulty
+know."""
 
 
 class Abilities(NamedTuple):
@@ -47,7 +40,7 @@ class Known(NamedTuple):
     """Probabilities that the source of each claim knows the truth, before and after the claim."""
 
     before: FloatArray
-    """Before it is seen what is said."""
+    """Probability of the fact before any claim of it is read."""
     after: FloatArray
 
     def summed(self, block: Block, group: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:
@@ -81,7 +74,6 @@ class DARE(Algorithm[Abilities]):
 
     name = "dare"
     kinds = ("categorical",)
-    state_type = Abilities
     takes_shares = True
 
     prior: Prior = NO_PRIOR
@@ -109,7 +101,7 @@ class DARE(Algorithm[Abilities]):
         return tally, self._harder(block, difficulty, known)
 
     def learn(self, state: Abilities, total: Tally) -> Abilities:
-        """One step of Newton's towards the most probable abilities."""
+        """Take one step of Newton's method towards the most probable abilities."""
         surplus, spread = total
         away = state.ability - self._usual(state.prior)
         moved = state.ability + self._step(surplus, spread, -away, self.ability_spread)
@@ -122,10 +114,10 @@ class DARE(Algorithm[Abilities]):
         return state._replace(ability=ability)
 
     def weigh(self, block: Block, state: Abilities, memory: Memory = None) -> Weights:
-        """Bayes' rule: who knows names the truth, who does not, any of the R values alike.
+        """Return weights by Bayes' rule: sources that know are right, others guess one of R values.
 
-        With k the probability to know, P(c | c is true) = k + (1 - k) / R, and else (1 - k) / R.
-        What a claim adds is the logarithm of the ratio of the two, ln(1 + R k / (1 - k)).
+        With k the probability to know, P(c | c is true) = k + (1 - k) / R, and else (1 - k) / R. A
+        claim adds the logarithm of the ratio of the two, ln(1 + R k / (1 - k)).
         """
         ability = state.ability[block.source_of_support]
         advantage = ability - self._difficulty(block, ability)[_item_of_claim(block)]
@@ -137,7 +129,7 @@ class DARE(Algorithm[Abilities]):
         return sigmoid(self.discrimination * state.ability)
 
     def difficulty(self, block: Block, state: Abilities) -> FloatArray:
-        """Return the difficulty of each item: zero is usual, one spread above it is hard."""
+        """Return the difficulty of each item: 0 is average, 1 is one standard deviation harder."""
         return self._difficulty(block, state.ability[block.source_of_support])
 
     def _usual(self, prior: PriorRates) -> FloatArray:
@@ -171,7 +163,7 @@ class DARE(Algorithm[Abilities]):
         return np.asarray(np.clip(step, -FARTHEST, FARTHEST))
 
     def _known(self, block: Block, advantage: FloatArray, true: FloatArray) -> Known:
-        """Judge who knew: a false claim was not known; a true one was known, or guessed."""
+        """Return the expected and the estimated probability that the source of each claim knew."""
         log_odds = self.discrimination * advantage
         knew = sigmoid(log_odds + _log_values(block))
         return Known(sigmoid(log_odds), true[block.fact_of_support] * knew)
@@ -180,7 +172,7 @@ class DARE(Algorithm[Abilities]):
         return softmax_of_claims(block, self._log_ratio(block, advantage))
 
     def _log_ratio(self, block: Block, advantage: FloatArray) -> FloatArray:
-        """Return what each claim adds to the score of its fact."""
+        """Return the contribution of each claim to the score of its fact."""
         log_odds = self.discrimination * advantage
         return np.asarray(np.logaddexp(0.0, log_odds + _log_values(block)))
 

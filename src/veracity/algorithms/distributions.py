@@ -1,4 +1,4 @@
-"""Compute what distributions need: logs of the gamma function, and quantiles.
+"""Compute logs of the gamma function, and quantiles of distributions.
 
 `scipy.special` loads on the first call, `scipy.stats` never: it takes longer than most answers do.
 """
@@ -28,10 +28,10 @@ def log_gamma(x: FloatArray) -> FloatArray:
 
 
 def log_likely_counts(counts: FloatArray, shares: FloatArray, strengths: FloatArray) -> FloatArray:
-    """Return the log-likelihoods of counts around shares worth so many counts: [row, strength].
+    """Return the log-likelihoods of counts around shares, for each strength: [row, strength].
 
-    Rows of counts, one for each outcome, are taken for Dirichlet-multinomial draws; the order of
-    the outcomes is given.
+    Rows of counts, one for each outcome, are Dirichlet-multinomial draws whose prior counts are the
+    shares times the strength; the order of the outcomes is given.
 
     >>> one_each = np.array([[1.0, 1.0]]), np.array([[0.5, 0.5]])
     >>> np.exp(log_likely_counts(*one_each, np.array([2.0]))).round(9).tolist()

@@ -10,32 +10,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import (
-    Algorithm,
-    BySource,
-    Memory,
-    Phase,
-    Step,
-    Tally,
-    Turn,
-    clamp_known,
-)
+from veracity import kernels
+from veracity.algorithms.base import Algorithm, Memory, Phase, Step, Tally, Turn, clamp_known
 from veracity.algorithms.parameters import bounded, require_at_least
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, plausibilities, ratio, scores, share_of_item
 from veracity.encoding.block import SAME, UNKNOWN, Block, BoolArray, FloatArray
 from veracity.encoding.survey import Largest, Survey
-from veracity.kernels.loading import kernels
+from veracity.trees import BySource
 
 SHORTEST = 1e-12
-"""Truths that are all but nothing have no direction."""
+"""Minimum length of a vector of truths that has a direction."""
 
 # In 3-Estimates, values are divided by each other and rounded at one half, round after round: the
 # last bit of a sum, which depends on the order of the sources, would decide. So sums are made of
 # multiples of a power of two that are small enough for floats to add up exactly, in any order.
 
 LEAST = 2.0**-10
-"""An error or a difficulty below this is none, and not divided by: one over it is at most 1,024."""
+"""Smallest error or difficulty that does not count as zero; its inverse is 1,024."""
 
 SHARE_GRID, QUOTIENT_GRID = 2.0**-30, 2.0**-22
 """Units of shares, and of quotients by them: two million of these add up exactly."""
@@ -53,20 +45,20 @@ class Errors(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TwoEstimates(Algorithm[Errors]):
-    """Truth of a fact: the mean of what its claims say, discounted by their sources' errors.
+    """Truth of a fact: the mean of its claims, discounted by their sources' errors.
 
     Parameters
     ----------
     initial_error
-        How often every source is thought to err at the start.
+        Error rate of every source at the start.
     steps
-        In how many rounds the stretching fades out: its weight falls linearly from one to zero.
+        Number of rounds in which the stretching fades out: its weight falls linearly from one to
+        zero.
     max_rounds, tolerance
         It stops when a round moves no error by `tolerance`, once the stretching has faded out.
     """
 
     name = "two-estimates"
-    state_type = Errors
     takes_shares = True
 
     initial_error: float = bounded(0.2, above=0, below=1)
@@ -108,9 +100,9 @@ class TwoEstimates(Algorithm[Errors]):
         return wrong, facts, np.count_nonzero(block.known_of_fact != UNKNOWN)
 
     def learn(self, state: Errors, total: Tally) -> Errors:
-        """Learn the errors, stretched; all are turned around if claims err more often than not.
+        """Learn the errors, stretched; flip all of them if claims err more often than not.
 
-        Unless truths are known, which tell which way round is right.
+        With known truths nothing is flipped, since they show the right direction.
         """
         wrong, facts, n_known = total
         error = ratio(wrong, facts)
@@ -157,7 +149,7 @@ def stretch(values: FloatArray, weight: float, lowest: float, highest: float) ->
 class Difficulties(NamedTuple):
     """Error of each source, and the range of truths and difficulties in this round.
 
-    The difficulty of each fact is kept beside its block.
+    The difficulty of each fact is stored with its block.
     """
 
     error: BySource
@@ -184,7 +176,6 @@ class ThreeEstimates(Algorithm[Difficulties]):
     """
 
     name = "three-estimates"
-    state_type = Difficulties
 
     initial_error: float = bounded(0.1, above=0, below=1)
     initial_difficulty: float = bounded(0.1, above=0, below=1)
@@ -274,7 +265,7 @@ def _on_grid(values: FloatArray, grid: float = SHARE_GRID) -> FloatArray:
 
 
 def _inverse(shares: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return one over each share, zero for a share of zero; and which are above zero."""
+    """Return the inverse of each share (0 for a share of 0), and which shares are above 0."""
     is_some = shares > 0.0
     inverse = np.where(is_some, 1.0 / np.where(is_some, shares, 1.0), 0.0)
     return _on_grid(inverse, QUOTIENT_GRID), is_some
@@ -328,15 +319,14 @@ class Cosine(Algorithm[Directions]):
     Parameters
     ----------
     damping
-        How much of the old trust is kept in each round.
+        Share of the old trust that remains in each round.
     power
-        A vote is a trust to this power: the more, the more those decide who are trusted most.
+        A vote is a trust to this power: with a higher power, the most trusted sources decide more.
     max_rounds, tolerance
         It stops when a round moves no trust by `tolerance`.
     """
 
     name = "cosine"
-    state_type = Directions
     takes_shares = True
 
     damping: float = bounded(0.8, at_least=0, at_most=1)
@@ -349,7 +339,7 @@ class Cosine(Algorithm[Directions]):
         return Directions(np.ones(survey.n_sources), survey.single_truth)
 
     def tally(self, block: Block, state: Directions, turn: Turn) -> Tally:
-        """Sum up how far the claims of each source and the truths point the same way."""
+        """Sum the agreement of the claims of each source with the truths."""
         truth = self._truth(block, state)
         supported, _, spoken, n_facts = kernels.count_votes(block, truth, len(state.trust)).T
         squares = kernels.count_votes(block, truth * truth, len(state.trust))[:, 2]
@@ -365,7 +355,7 @@ class Cosine(Algorithm[Directions]):
         return state._replace(trust=np.where(is_some, damped, state.trust))
 
     def weigh(self, block: Block, state: Directions, memory: Memory = None) -> Weights:
-        """Weigh votes by a power of the trust: who is distrusted votes the other way round.
+        """Weigh votes by a power of the trust; sources with negative trust vote the other way.
 
         Under a single truth, plausibilities are shares of the item, as all its values exclude one
         another.
@@ -383,7 +373,7 @@ class Cosine(Algorithm[Directions]):
         return np.asarray(np.sign(state.trust) * np.abs(state.trust) ** self.power)
 
     def _truth(self, block: Block, state: Directions) -> FloatArray:
-        """Return (Σ votes for - Σ votes against) / Σ |votes|, and 1 or -1 where it is known."""
+        """Return (Σ votes for - Σ votes against) / Σ |votes|; 1 or -1 for known facts."""
         vote = self._vote(state)
         truth = 2.0 * plausibilities(block, Weights("balance", vote, -vote)) - 1.0
         known = block.known_of_fact

@@ -1,4 +1,4 @@
-"""Tables of features: whom or what each row describes, and columns as numbers or text."""
+"""Tables of features: the source or item of each row, and columns of numbers or text."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import TypeVar
 import polars as pl
 
 from veracity.errors import BadValue, MissingColumn
-from veracity.io.databases import is_address
-from veracity.io.notes import quoted_list
+from veracity.io.addresses import is_address
+from veracity.io.reader import quoted_list
 from veracity.naming import as_text
 from veracity.printing import in_short
+from veracity.reading.claims import read_table
 from veracity.reading.clean import check_calendar
 from veracity.reading.roles import lacking_parts, recognised
 from veracity.reading.sniff import require_plain
-from veracity.reading.tables import read_table
 
 Column = TypeVar("Column")
 """Types of columns of features."""
 
 MISSING, OTHER = "(missing)", "(other)"
-"""The levels of those that lack a value, and of those that share theirs with nobody."""
+"""Levels for missing values, and for values that occur only once."""
 
 MOST_FEATURES = 10_000
-"""Each is looked at alone before anything is learned, which takes its time."""
+"""Largest number of features. Each is examined before learning, which takes time."""
 
 LARGEST = 1e100
-"""Numbers beyond this mean nothing, and their squares are none."""
+"""Largest allowed number; the square of a larger one could overflow."""
 
 CODE = r"^[+-]?0[0-9]"
 """Texts such as ``007``, which are names, not numbers."""
@@ -69,7 +69,7 @@ def _key_columns(
     columns: Sequence[str], keys: Sequence[str], likely: Mapping[str, str], origin: str
 ) -> dict[str, str]:
     """Return the column of each key."""
-    found = recognised(columns, keys, given={}, likely=likely, origin=origin)
+    found = recognised(columns, keys, likely=likely)
     lacking = lacking_parts(found, keys)
     if lacking:
         called = likely.get(lacking[0], lacking[0])
@@ -121,7 +121,7 @@ def columns_telling(
 def with_rows(
     table: pl.DataFrame, data: object, keys: Sequence[str], likely: Mapping[str, str]
 ) -> pl.DataFrame:
-    """Add the rows of a further table; what was described before stays as it was."""
+    """Add the rows of another table; rows that exist already stay unchanged."""
     new, _ = read_features(data, keys, likely, table.schema)
     lacking = [name for name in table.columns if name not in new.columns]
     if lacking:
@@ -147,7 +147,7 @@ def _what(key: str) -> str:
 
 
 def _check_keys(names: pl.DataFrame, found: Mapping[str, str], origin: str) -> None:
-    """Refuse rows that describe nobody, or what another row describes."""
+    """Raise an error for rows without a name, or with the name of another row."""
     for key, name in found.items():
         empty = names[key].is_null().arg_true()
         if len(empty):
@@ -166,7 +166,7 @@ def _check_keys(names: pl.DataFrame, found: Mapping[str, str], origin: str) -> N
 
 
 def _plain(column: pl.Series, origin: str, held: pl.DataType | None) -> pl.Series:
-    """Return a column of features as numbers or text; what is empty is missing.
+    """Return a column of features as numbers or text; empty cells are missing.
 
     It is read as what it `held` before, if there was such a column.
     """
@@ -206,7 +206,7 @@ def _are_numbers(dtype: pl.DataType, text: pl.Series, numbers: pl.Series) -> boo
 
 
 def _check_read(numbers: pl.Series, text: pl.Series, origin: str, held: pl.DataType) -> None:
-    """Refuse text where there were numbers before."""
+    """Raise an error if a column that had numbers before now has text."""
     unread = (numbers.is_null() & text.is_not_null()).arg_true()
     if held == pl.Float64 and len(unread):
         raise BadValue(

@@ -6,9 +6,9 @@ all claims yields a few sums per source, which add up over blocks; given these, 
 by itself, at a cost that depends on the number of sources alone.
 
     tpr = s(c), fpr = s(a), with c = a + w, s the logistic function;  π = s(b_G);  q plausibility
-    m   = certain + open π            true facts a source is expected to speak on
+    m   = certain + open π            true facts a source is expected to cover
     w'  = W - m tpr                   W: its supports, each as plausible as its fact
-    a'  = V - m tpr - (n - m) fpr     V: its supports, n: facts it speaks on
+    a'  = V - m tpr - (n - m) fpr     V: its supports, n: facts it covers
     (b_G + Σ_s b_s)' = Q - F π        b_s = log(1 - tpr) - log(1 - fpr);  Q: Σ q;  F: facts
 
 Three things make few sweeps enough:
@@ -28,11 +28,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from veracity import kernels
 from veracity.algorithms.base import SUREST
 from veracity.algorithms.rules import logit
 from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray
 from veracity.kernels import BEND, Machine
-from veracity.kernels.loading import kernels
+from veracity.kernels.reference_training import Curvature, bias_taken, implicit_step
 
 LIMIT = float(logit(np.array(1.0 - SUREST)))
 """Limit of log-odds of rates."""
@@ -41,14 +42,14 @@ TOLERANCE = 0.03
 """Largest correction of any tpr, fpr or the prevalence by a sweep, at the beginning."""
 
 LAST = 0.03
-"""The part of `TOLERANCE` that holds at the end: early errors are forgotten, the last one stays."""
+"""Share of `TOLERANCE` used at the end: later steps correct early errors, not the last one."""
 
 PATIENCE, HURRY = 25, 3
-"""Sweeps after which tolerances double with every `HURRY` further ones, so that there is an end:
-25 sweeps later they are 300 times as large, and hardly a step is taken back."""
+"""Number of sweeps after which tolerances double with every further `HURRY` sweeps, to reach an
+end. After 25 more sweeps they are 300 times as large, and hardly a step is repeated."""
 
 FINER = 0.3
-"""Share of a sweep's tolerance that holds for a sub-step between two sweeps."""
+"""Tolerance of a sub-step between two sweeps, as a share of the tolerance of a sweep."""
 
 CAUTION = 0.8
 """Share of the longest possible step that is tried."""
@@ -57,16 +58,16 @@ FIRST = 1.0
 """The first step, in the time that the source with the most facts takes to move."""
 
 GROWTH = 5.0
-"""Most by which a step may be longer than the last; forecasts reach no further either."""
+"""Largest ratio of a step to the last one; forecasts have the same limit."""
 
 MEMORY = 3
-"""Number of sweeps behind a forecast: two directions. More would mix old news with new."""
+"""Number of sweeps in a forecast: two directions. More would mix old changes with new ones."""
 
 DOUBT = 1e-4
 """Ridge that keeps two nearly equal directions apart; directions have length one."""
 
 GAMMA = 1.0 - float(np.sqrt(0.5))
-"""The g of `Brake`: it makes sub-steps second-order and L-stable."""
+"""The g of a sub-step: it makes sub-steps second-order and L-stable."""
 
 
 class Sums(NamedTuple):
@@ -77,12 +78,12 @@ class Sums(NamedTuple):
     supports: FloatArray
     """V of each source: number of facts it supports."""
     certain: FloatArray
-    """True facts that a source speaks on, as far as their number is given: by known truths, or
-    because one fact of each item is true."""
+    """Number of true facts that a source covers, if it is fixed by known truths or because one fact
+    of each item is true."""
     open: FloatArray
-    """Facts that a source speaks on of which a share π is expected to be true."""
+    """Facts that a source covers, of which a share π is expected to be true."""
     facts: FloatArray
-    """n of each source: all facts it speaks on."""
+    """n of each source: all facts it covers."""
     true: float
     """Q: Σ q over the open facts."""
     judged: float
@@ -108,10 +109,10 @@ class Seen(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """W and Q as a linear function of the claims expected: ``told + reading(expected) @ changes``.
+    """W and Q as a linear function of the expected claims: ``told + reading(expected) @ changes``.
 
-    Along the directions in which the machine has moved, W and Q change as they did there; across
-    them they stay.
+    In the directions of earlier moves, W and Q change as they did then; in all other directions
+    they are constant.
     """
 
     newest: Seen
@@ -121,7 +122,7 @@ class Forecast(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """A machine under way. `learn` is called once per sweep; `is_done` says when it has arrived."""
+    """State of the flow. `learn` is called once per sweep; `is_done` is True at the end."""
 
     machine: Machine
     """Machine of the next sweep: where it should be a step after `time`."""
@@ -152,7 +153,7 @@ class Flow(NamedTuple):
 
 
 def start(machine: Machine, learning_rate: float, decay: float, rounds: int) -> Flow:
-    """Stand at the prior; the time to follow the flow is what the steps of all rounds add up to.
+    """Start at the prior; the total time is the sum of the steps of all rounds.
 
     Σ_n rate exp(-decay n) = rate (1 - exp(-decay rounds)) / (1 - exp(-decay)).
     """
@@ -180,7 +181,7 @@ def sums(block: Block, plausible: FloatArray, n_sources: int, *, single_truth: b
 def _split_known(
     block: Block, is_open: BoolArray, plausible: FloatArray, facts: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Count the open facts and the known true ones on which each source speaks."""
+    """Count, for each source, the open facts and the known true ones that it covers."""
     if is_open.all():
         return facts, np.zeros_like(facts)
     n = len(facts)
@@ -193,11 +194,11 @@ def _split_known(
 
 
 def learn(state: Flow, total: Sums) -> Flow:
-    """Correct the step that led here by what the sweep told, and predict the next.
+    """Correct the step that led here by the sums of the sweep, and predict the next.
 
-    The step is taken again, with W and Q as they are known now. Where that ends too far from where
-    the sweep looked, the step was too long: it is taken back. What the sweep told is not lost then,
-    as forecasts for a shorter step profit from it.
+    The step is taken again, with W and Q as they are known now. If that ends too far from the place
+    of the sweep, the step was too long: it is taken back. The sums are not lost then, as forecasts
+    for a shorter step use them.
     """
     total = _of_free(total, state.machine.is_fixed)
     here = _place(state.machine)
@@ -219,7 +220,7 @@ def learn(state: Flow, total: Sums) -> Flow:
 
 
 def _next_step(state: Flow, longer: float) -> Flow:
-    """Choose a step; one that would leave a short rest to the end is evened out with it."""
+    """Choose a step; a short rest at the end is shared evenly with the step before."""
     rest = state.end - state.time
     if rest <= 1e-9 * state.end:
         return state._replace(time=state.end, step=0.0)
@@ -228,7 +229,7 @@ def _next_step(state: Flow, longer: float) -> Flow:
 
 
 def _predict(state: Flow, total: Sums, forecast: Forecast) -> Flow:
-    """Move the machine to where the next sweep is to look."""
+    """Move the machine to the place of the next sweep."""
     place = state.settled
     if not state.is_done:
         place = advance(place, total, forecast, state.step, FINER * _tolerance(state))
@@ -303,19 +304,8 @@ class Slope(NamedTuple):
 
     odds: FloatArray
     bias: float
-    """b_G' = Q - F π - Σ_s b_s': what the b_s take up, b_G gives up."""
+    """Return b_G' = Q - F π - Σ_s b_s'; b_G falls by as much as the b_s rise."""
     true: FloatArray
-
-
-class Brake(NamedTuple):
-    """I - g h J, J being the Jacobian of the slope with W and Q held, ready to be solved."""
-
-    x: FloatArray
-    y: FloatArray
-    pull: FloatArray
-    """Move of the sources if b_G moves by one."""
-    weight: float
-    scale: float
 
 
 def advance(
@@ -353,7 +343,11 @@ def _slope(place: Place, total: Sums, forecast: Forecast) -> Slope:
     of_true = supports_of_true - true * tpr
     of_false = total.supports - supports_of_true - (total.facts - true) * fpr
     odds = np.stack([of_true + of_false, 2.0 * of_true + of_false])
-    bias = n_true - total.judged * place.prevalence - _taken(place, odds) if total.judged else 0.0
+    bias = (
+        n_true - total.judged * place.prevalence - bias_taken(place.rates, odds)
+        if total.judged
+        else 0.0
+    )
     return Slope(odds, bias, true)
 
 
@@ -364,14 +358,14 @@ def _sub_step(
 
     k1 = B⁻¹ f(x),  k2 = B⁻¹ (f(x + h k1) - 2 k1),  x + h (3 k1 + k2) / 2,  B = I - g h J.
     """
-    brake = _brake(place, slope.true, total, GAMMA * step)
-    odds, bias = _solve(brake, place, slope.odds, slope.bias)
+    odds, bias = _solve(place, slope, total, GAMMA * step, slope.odds, slope.bias)
     first = _move(place, step * odds, step * bias)
     bend = float(np.abs(first.odds - place.odds).max())
     if bend > BEND:
         return first, np.inf
     then = _slope(first, total, forecast)
-    more_odds, more_bias = _solve(brake, place, then.odds - 2.0 * odds, then.bias - 2.0 * bias)
+    right = then.odds - 2.0 * odds, then.bias - 2.0 * bias
+    more_odds, more_bias = _solve(place, slope, total, GAMMA * step, *right)
     odds, bias = 1.5 * odds + 0.5 * more_odds, 1.5 * bias + 0.5 * more_bias
     second = _move(place, step * odds, step * bias)
     return second, _distance(first, second)
@@ -382,42 +376,18 @@ def _move(place: Place, odds: FloatArray, bias: float) -> Place:
     return _at(moved, float(np.clip(place.hidden_bias + bias, -LIMIT, LIMIT)))
 
 
-def _brake(place: Place, true: FloatArray, total: Sums, time: float) -> Brake:
-    """Set up B: with x = gh m tpr', y = gh (n - m) fpr', a source has 1 + [[y, x], [y, 2x]].
-
-    All parts depend on b_G = bias - Σ b_s, a matrix of rank one: B is solved by parts first, and
-    then b_G from its own equation (Sherman and Morrison).
-    """
-    fpr, tpr = place.rates
-    x = time * true * tpr * (1.0 - tpr)
-    y = time * (total.facts - true) * fpr * (1.0 - fpr)
+def _solve(
+    place: Place, slope: Slope, total: Sums, time: float, odds: FloatArray, bias: float
+) -> tuple[FloatArray, float]:
+    """Return B⁻¹ (odds, bias) with B = I - time J, where J is the Jacobian for constant W and Q."""
     steep = time * place.prevalence * (1.0 - place.prevalence)
-    push = -steep * total.open * np.stack([tpr - fpr, 2.0 * tpr - fpr])
-    pull = _solve_parts(x, y, push)
-    weight = 1.0 if total.judged else 0.0
-    scale = 1.0 + steep * total.judged + _taken(place, pull)
-    return Brake(x, y, pull, weight, max(scale, 1.0))
-
-
-def _solve(brake: Brake, place: Place, odds: FloatArray, bias: float) -> tuple[FloatArray, float]:
-    """Return B⁻¹ (odds, bias); b_G's row of J is that of b_G' = Q - F π - Σ b_s'."""
-    alone = _solve_parts(brake.x, brake.y, odds)
-    hidden_bias = brake.weight * (bias + _taken(place, odds - alone)) / brake.scale
-    return alone + hidden_bias * brake.pull, hidden_bias
-
-
-def _solve_parts(x: FloatArray, y: FloatArray, right: FloatArray) -> FloatArray:
-    """Apply the inverse of a source's part of B, by its adjugate; the determinant is at least 1."""
-    of_false, of_true = right
-    determinant = 1.0 + y + 2.0 * x + x * y
-    solved = [(1.0 + 2.0 * x) * of_false - x * of_true, (1.0 + y) * of_true - y * of_false]
-    return np.stack(solved) / determinant
-
-
-def _taken(place: Place, odds: FloatArray) -> float:
-    """Return the change of Σ b_s with the log-odds: ∂b_s = fpr ∂a - tpr ∂c."""
-    fpr, tpr = place.rates
-    return float((fpr * odds[0] - tpr * odds[1]).sum())
+    curvature = Curvature(
+        time * slope.true,
+        time * (total.facts - slope.true),
+        steep * total.open,
+        steep * total.judged,
+    )
+    return implicit_step(place.rates, curvature, odds, bias + bias_taken(place.rates, odds))
 
 
 def _at(odds: FloatArray, hidden_bias: float) -> Place:

@@ -1,4 +1,4 @@
-"""What is known of items beside their claims: features, by which items fall into kinds.
+"""Features of items, which sort the items into kinds.
 
 Expertise may depend on what is asked (Yan, Rosales, Fung, Dy: Active Learning from Crowds, ICML
 2011): who is right on birds may err on cars. Items with the same features are of one kind, and a
@@ -31,15 +31,15 @@ from veracity.encoding.partitions import Encoded, Partition
 from veracity.errors import BadValue
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
-from veracity.reading.schema import KEYS
+from veracity.reading.roles import KEYS
 
 ITEM_KEYS = ("entity", "attribute")
 
 MOST_KINDS = 1_000
-"""Kinds of items: of each source an accuracy is learned on every one."""
+"""Largest number of kinds of items; each source has an accuracy for every kind."""
 
 SHARES = (1 / 3, 2 / 3)
-"""Numbers fall into thirds: low, middle and high ones."""
+"""Number of levels of a number: low, middle and high thirds."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class ItemColumn:
     name: str
     levels: tuple[str, ...]
     cuts: tuple[float, ...] | None = None
-    """For numbers: where the second level begins, and each further one."""
+    """For numbers: the lower limits of the second and of each further level."""
 
     @classmethod
     def of(cls, column: pl.Series) -> ItemColumn | None:
-        """Choose the rule for a column; None if it is the same for all items."""
+        """Choose the rule for a column; None if all items have the same value."""
         missing = (MISSING,) if column.null_count() else ()
         told = column.drop_nulls()
         if column.dtype == pl.Float64:
@@ -68,7 +68,7 @@ class ItemColumn:
         return found if len(found.levels) > 1 else None
 
     def numbered(self, column: pl.Series) -> IntArray:
-        """Return the level of each row; the number behind the last if it has none."""
+        """Return the number of the level of each row; one more than the last if it has no level."""
         nowhere = len(self.levels)
         missing = self.levels.index(MISSING) if MISSING in self.levels else nowhere
         if self.cuts is not None:
@@ -83,7 +83,7 @@ class ItemColumn:
 
 
 def _ranges(cuts: list[float]) -> list[str]:
-    """Names for where numbers lie between the cuts."""
+    """Names of the intervals between the cuts."""
     ends = [f"{cut:.6g}" for cut in cuts]
     if not ends:
         return ["all"]
@@ -157,7 +157,7 @@ class ItemFeatures:
 
     @property
     def mean_row(self) -> FloatArray:
-        """The mean of what the items of the table have."""
+        """Return the mean features of the items in the table."""
         return np.asarray(self.rows[self.kind_of_row].mean(axis=0))
 
     @cached_property
@@ -194,7 +194,7 @@ class ItemFeatures:
         return cls(columns, pl.DataFrame())
 
     def with_table(self, table: pl.DataFrame) -> ItemFeatures:
-        """Add the table that was stored; raise ValueError if it is another one."""
+        """Add the stored table; raise ValueError if it is a different table."""
         keys = [name for name in KEYS if name in table.columns]
         wanted = {
             **dict.fromkeys(keys, pl.String()),

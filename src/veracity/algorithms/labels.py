@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from veracity import kernels
 from veracity.algorithms.base import (
     SUREST,
     Algorithm,
-    BySource,
-    CountBySource,
+    Description,
     Memory,
     Phase,
     Step,
@@ -42,7 +42,7 @@ from veracity.encoding.block import Block, FloatArray
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
 from veracity.errors import ParameterError
-from veracity.kernels.loading import kernels
+from veracity.trees import BySource, CountBySource
 
 MOST_LABELS = 100
 """Number of distinct values beyond which a confusion matrix per source makes no sense."""
@@ -74,7 +74,6 @@ class DawidSkene(Algorithm[Confusion]):
 
     name = "dawid-skene"
     kinds = ("categorical",)
-    state_type = Confusion
     takes_shares = True
 
     smoothing: float = bounded(0.01, above=0)
@@ -109,7 +108,7 @@ class DawidSkene(Algorithm[Confusion]):
         return self.learn(state._replace(known_counts=known_counts), counts)
 
     def tally(self, block: Block, state: Confusion, turn: Turn) -> Tally:
-        """Judge the labels of every item, and count what the sources claim of them (E-step)."""
+        """Judge the labels of every item, and count the sources' claims by true label (E-step)."""
         log_joint = label_scores(block, self.weigh(block, state))
         label = clamp_labels(label_probabilities(log_joint), block)
         counts = kernels.count_confusions(block, label, len(state.confusion))
@@ -141,9 +140,9 @@ class DawidSkene(Algorithm[Confusion]):
         confusion = np.log(state.confusion)
         return Weights("softmax", nothing, prior=np.log(state.share), confusion=confusion)
 
-    def confusion(self, state: Confusion) -> FloatArray:
-        """Return the confusion matrices."""
-        return state.confusion
+    def describe(self, state: Confusion, counts: FloatArray | None = None) -> Description:
+        """Return the rates as counted, and the confusion matrices."""
+        return super().describe(state, counts)._replace(confusion=state.confusion)
 
     def trust(self, state: Confusion) -> FloatArray:
         """Return the probability that a source names the true label."""
@@ -189,7 +188,7 @@ class Coins(NamedTuple):
 class OneCoin(Algorithm[Coins]):
     """Accuracies under which the claims are most likely, by expectation maximisation.
 
-    Any number of distinct values will do: those that nobody claims of an item are counted together.
+    There may be any number of distinct values: the unclaimed ones of an item are counted together.
 
     Parameters
     ----------
@@ -199,7 +198,6 @@ class OneCoin(Algorithm[Coins]):
 
     name = "one-coin"
     kinds = ("categorical",)
-    state_type = Coins
     takes_shares = True
 
     max_rounds: int = bounded(100, at_least=1)
@@ -225,7 +223,7 @@ class OneCoin(Algorithm[Coins]):
         return counts, np.bincount(block.label_of_fact, vote, len(state.share)), -np.inf
 
     def tally(self, block: Block, state: Coins, turn: Turn) -> Tally:
-        """Judge the facts, and count how the claims of each source meet them (E-step)."""
+        """Judge the facts, and count the claims of each source by truth (E-step)."""
         weights, share = self.weigh(block, state), state.share
         plausibility = clamp_known(plausibilities(block, weights), block)
         counts = kernels.count_votes(block, plausibility, len(state.accuracy))
@@ -261,8 +259,8 @@ class OneCoin(Algorithm[Coins]):
     def weigh(self, block: Block, state: Coins, memory: Memory = None) -> Weights:
         """Weigh the odds of a source; before any claim, the share of the label among all.
 
-        A label's odds against one that nobody claims: its share times, for every source that names
-        it, accuracy (K - 1) / (1 - accuracy).
+        A label's odds against an unclaimed one: its share times, for every source that names it,
+        accuracy (K - 1) / (1 - accuracy).
         """
         n_others = max(len(state.share) - 1, 1)
         odds = np.log(state.accuracy) - np.log1p(-state.accuracy) + np.log(n_others)
@@ -295,7 +293,7 @@ def spread_labels(number_of_fact: FloatArray, block: Block, n_labels: int) -> Fl
 
 
 def grown_share(share: FloatArray, n_labels: int) -> FloatArray:
-    """Return shares of labels, with a new label as rare as the rarest that was met.
+    """Return shares of labels; a new label gets the share of the rarest old one.
 
     >>> grown_share(np.array([0.75, 0.25]), 3).round(2).tolist()
     [0.6, 0.2, 0.2]

@@ -1,4 +1,4 @@
-"""Latent Credibility Analysis: what a source does that is not honest, in four ways.
+"""Latent Credibility Analysis: four models of a source that is not honest.
 
 Pasternack, Roth: Latent Credibility Analysis (WWW 2013). In SimpleLCA it names any other value; in
 GuessLCA it guesses; in MistakeLCA it may also not know; in LieLCA it lies, if it knows.
@@ -13,16 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from veracity.algorithms.base import (
-    Algorithm,
-    BySource,
-    Memory,
-    Phase,
-    Step,
-    Tally,
-    Turn,
-    clamp_known,
-)
+from veracity import kernels
+from veracity.algorithms.base import Algorithm, Memory, Phase, Step, Tally, Turn, clamp_known
 from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import (
@@ -35,10 +27,10 @@ from veracity.algorithms.rules import (
 )
 from veracity.encoding.block import Block, FloatArray
 from veracity.encoding.survey import Survey
-from veracity.kernels.loading import kernels
+from veracity.trees import BySource
 
 LOOKS = 10
-"""Number of times that the truth of an item and how well it is known are found from each other."""
+"""Number of alternating updates of the truth of an item and of how well it is known."""
 
 
 class Honesty(NamedTuple):
@@ -57,14 +49,13 @@ class SimpleLCA(Algorithm[Honesty]):
     prior
         Where the honesties start, and where they are drawn to: its tpr. Fixed sources stay.
     strength
-        How many claims the prior is worth: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
+        Weight of the prior in claims: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
     max_rounds, tolerance
         It stops when a round moves no honesty by `tolerance`.
     """
 
     name = "simple-lca"
     kinds = ("categorical",)
-    state_type = Honesty
     takes_shares = True
 
     prior: Prior = NO_PRIOR
@@ -77,7 +68,7 @@ class SimpleLCA(Algorithm[Honesty]):
         return self.learn(Honesty(prior.tpr, prior), (np.zeros((survey.n_sources, 4)),))
 
     def tally(self, block: Block, state: Honesty, turn: Turn) -> Any:
-        """Judge the facts and count how the claims of each source meet them (E-step)."""
+        """Judge the facts, and count the claims of each source by truth (E-step)."""
         plausibility = clamp_known(self.judge(block, state), block)
         return (kernels.count_votes(block, plausibility, len(state.honesty)),)
 
@@ -95,7 +86,7 @@ class SimpleLCA(Algorithm[Honesty]):
         """Bayes' rule; before any claim all values of an item are equally likely.
 
         log P(c | claims) = Σ ln(H_s / ((1 - H_s) / (|Ω| - 1))) over the sources that name c, up to
-        a constant of the item: what each would add by naming another value.
+        a constant of the item: the contribution of each source that names another value.
         """
         log_odds = logit(state.honesty)
         of_claim = log_odds[block.source_of_support] + np.log(_others(block))
@@ -108,16 +99,16 @@ class SimpleLCA(Algorithm[Honesty]):
 
 @dataclass(frozen=True, kw_only=True)
 class GuessLCA(SimpleLCA):
-    """A source that is honest names the true value; one that is not guesses, and may guess right.
+    """Honest sources claim the true value; others guess, and may guess right.
 
     Parameters
     ----------
     prior
         Where the honesties start, and where they are drawn to: its tpr. Fixed sources stay.
     strength
-        How many claims the prior is worth: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
+        Weight of the prior in claims: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
     follows_crowd
-        Whether who guesses names popular values more often, not all alike.
+        True if guesses follow the popularity of values; else all values are equally likely.
     max_rounds, tolerance
         It stops when a round moves no honesty by `tolerance`.
     """
@@ -135,8 +126,8 @@ class GuessLCA(SimpleLCA):
     def weigh(self, block: Block, state: Honesty, memory: Memory = None) -> Weights:
         """Bayes' rule, with P(c | c is true) = H + (1 - H) g(c), and else (1 - H) g(c).
 
-        g is how likely a value is guessed. What a claim adds is the logarithm of the ratio of the
-        two, ln(1 + H / ((1 - H) g)).
+        g is how likely a value is guessed. A claim adds the logarithm of the ratio of the two, ln(1
+        + H / ((1 - H) g)).
         """
         of_claim = np.logaddexp(0.0, self._log_odds_of_honesty(block, state))
         return Weights("softmax", logit(state.honesty), of_claim=of_claim)
@@ -148,20 +139,20 @@ class GuessLCA(SimpleLCA):
 
 
 class ClaimPrior(NamedTuple):
-    """What is known of each claim before anybody asks whether it is true."""
+    """Probabilities of each claim that do not depend on the truth of its value."""
 
     honesty: FloatArray
-    """Of its source."""
+    """Honesty of its source."""
     guess: FloatArray
     """Probability that its value is guessed, g."""
     surprise: FloatArray
-    """What it adds that others would have to err as they do, if its value is true."""
+    """Gain of a value because, if it were true, all other sources would have to make errors."""
     n_others: FloatArray
-    """Number of other values of the item; one if there is none."""
+    """Number of other values of the item; 1 if there are no others."""
 
 
 class Responsibility(NamedTuple):
-    """How far each claim is honest, out of how much, and how far its source knew the truth."""
+    """Honest share of each claim (of the total `out_of`), and the share that its source knew."""
 
     honest: FloatArray
     out_of: FloatArray
@@ -227,30 +218,30 @@ class _Knowing(SimpleLCA):
 
     @abstractmethod
     def _log_odds(self, prior: ClaimPrior, knows: FloatArray) -> FloatArray:
-        """Return what each claim adds to the score of its fact."""
+        """Return the contribution of each claim to the score of its fact."""
 
     @abstractmethod
     def _responsibility(
         self, prior: ClaimPrior, knows: FloatArray, true: FloatArray
     ) -> Responsibility:
-        """Share out each claim, as plausible as `true`, among what may have caused it."""
+        """Divide each claim, as plausible as `true`, among its possible causes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MistakeLCA(_Knowing):
-    """A source that is honest and knows names the true value; all others name a false one.
+    """Sources that are honest and know claim the true value; all others claim a false one.
 
     Parameters
     ----------
     prior
         Where the honesties start, and where they are drawn to: its tpr. Fixed sources stay.
     strength
-        How many claims the prior is worth: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
+        Weight of the prior in claims: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
     knowledge
-        How likely it is that a source knows the truth of an item. It is learned for each item, and
+        Probability that a source knows the truth of an item. It is learned for each item, and
         drawn to this as the honesties are to the prior.
     follows_crowd
-        Whether who errs names popular values more often, not all alike.
+        True if errors follow the popularity of values; else all values are equally likely.
     max_rounds, tolerance
         It stops when a round moves no honesty by `tolerance`.
     """
@@ -273,19 +264,19 @@ class MistakeLCA(_Knowing):
 
 @dataclass(frozen=True, kw_only=True)
 class LieLCA(_Knowing):
-    """A source that knows tells the truth, or lies; else it guesses, and may guess right.
+    """Sources that know claim the true value or lie; others guess, and may guess right.
 
     Parameters
     ----------
     prior
         Where the honesties start, and where they are drawn to: its tpr. Fixed sources stay.
     strength
-        How many claims the prior is worth: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
+        Weight of the prior in claims: H_s ~ Beta(1 + strength·tpr, 1 + strength·(1 - tpr)).
     knowledge
-        How likely it is that a source knows the truth of an item. It is learned for each item, and
+        Probability that a source knows the truth of an item. It is learned for each item, and
         drawn to this as the honesties are to the prior.
     follows_crowd
-        Whether who guesses names popular values more often, not all alike.
+        True if guesses follow the popularity of values; else all values are equally likely.
     max_rounds, tolerance
         It stops when a round moves no honesty by `tolerance`.
     """
@@ -300,7 +291,7 @@ class LieLCA(_Knowing):
     def _responsibility(
         self, prior: ClaimPrior, knows: FloatArray, true: FloatArray
     ) -> Responsibility:
-        """Count truths and lies: only a source that knows can be honest, a guess tells nothing."""
+        """Count truths and lies: only a source that knows can be honest; guesses do not count."""
         truth, lie, guess = self._causes(prior, knows)
         honest = true * truth / (truth + guess)
         knew = honest + (1.0 - true) * lie / (lie + guess)

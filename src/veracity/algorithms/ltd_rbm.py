@@ -24,16 +24,16 @@ The paper samples the negative phase (contrastive divergence); here it is exact 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from veracity import kernels
 from veracity.algorithms.base import (
     Algorithm,
-    BySource,
-    CountBySource,
+    Description,
     Memory,
     Phase,
     Rates,
@@ -53,15 +53,15 @@ from veracity.encoding.block import Block, FloatArray, IntArray
 from veracity.encoding.survey import Survey
 from veracity.errors import ParameterError
 from veracity.kernels import STEADY, InOrder, Machine, Pace
-from veracity.kernels.loading import kernels
-from veracity.reading.schema import Kind
+from veracity.reading.roles import Kind
+from veracity.trees import BySource, CountBySource
 
 PLENTY, PLENTY_OF_SOURCE = 500_000, 500
 """Claims, in all and of the median source, from which a round learns enough."""
 
 NOISE_FLOOR = 0.5 / math.sqrt(PLENTY_OF_SOURCE)
-"""Standard error of a rate near one half that is counted from so many claims: where rounds see no
-more of the median source, smaller changes may be chance."""
+"""Standard error of a rate near one half that is computed from `PLENTY_OF_SOURCE` claims. If rounds
+use no more claims of the median source, smaller changes may be chance."""
 
 MOST_DRAWS = 200_000_000
 """Source-value pairs of one item beyond which the sampled negative phase is refused."""
@@ -103,9 +103,9 @@ class RBM(NamedTuple):
     """Share of the items that each round looks at."""
     single_truth: bool
     noise_floor: float = 0.0
-    """Largest move of a rate that may be chance: no round after one that moves none by more."""
+    """Largest move of a rate that may be chance; rounds stop if no rate moves by more."""
     flow: Flow | None = None
-    """How far the flow was followed; None if there is none to follow."""
+    """State of the flow; None if training uses batches."""
 
     def at(self, machine: Machine) -> RBM:
         """Return the state with the biases and weights that a kernel has reached."""
@@ -131,9 +131,9 @@ class LTDRBM(Algorithm[RBM]):
     Parameters
     ----------
     prior
-        What is known of the sources; training starts from it. Fixed sources stay as they are, and
-        where all are fixed nothing is trained. Where no prevalence is given, it starts at one over
-        the mean number of values an item has, or at one half if items may have several truths.
+        Prior rates of the sources, from which training starts. Fixed sources stay as they are; if
+        all are fixed, there is no training. Where no prevalence is given, it starts at one over the
+        mean number of values an item has, or at one half if items may have several truths.
     learning_rate, decay
         A step in round n, from 0, is ``learning_rate * exp(-decay * n)`` times the gradient, which
         is summed, not averaged, over the batch.
@@ -141,12 +141,12 @@ class LTDRBM(Algorithm[RBM]):
         Where there are many claims, each round looks at some of the items, drawn anew: enough for
         500,000 claims, and for 500 of the median source; for more where steps are cut short (see
         `facts_per_step`). Rates and prevalence are counted over all judged facts at the end then,
-        and a note says so. False looks at all items in every round, as in the paper.
+        and a note reports it. False uses all items in every round, as in the paper.
     learning
-        "batches": mini-batches one after the other, as in the paper. "flow": what they follow, the
-        gradient of the likelihood for a time of all steps' lengths, is integrated by whole sweeps:
-        free of order, batches and seed, on any number of cores, and stable at any rate. `change` is
-        the share of the time still to go then. For the exact negative phase only.
+        "batches": mini-batches one after the other, as in the paper. "flow": the flow they follow,
+        the gradient of the likelihood for a time of all steps' lengths, is integrated by whole
+        sweeps: free of order, batches and seed, on any number of cores, and stable at any rate.
+        `change` is the share of the time still to go then. For the exact negative phase only.
     batch_size
         Facts in a mini-batch, at least: all facts of an item stay together.
     facts_per_step
@@ -167,8 +167,6 @@ class LTDRBM(Algorithm[RBM]):
         Training stops when a round moves no tpr, fpr nor the prevalence by `tolerance`; by 0.022
         from 500,000 claims on (see `shorten`), where a smaller move may be chance.
     """
-
-    state_type = RBM
 
     prior: Prior = NO_PRIOR
     learning_rate: float = bounded(0.01, above=0)
@@ -193,7 +191,7 @@ class LTDRBM(Algorithm[RBM]):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Name: LTD-RBM-C has one of its own, and so has the paper's way to train either."""
+        """Name, which depends on the constraint and on the way of training."""
         constraint = "-c" if self.single_truth else ""
         return f"ltd-rbm{constraint}{'-cd' if self.negative_phase == 'sampled' else ''}"
 
@@ -208,13 +206,9 @@ class LTDRBM(Algorithm[RBM]):
         return self.learning == "flow"
 
     @property
-    def depends_on_blocks(self) -> bool:
+    def depends_on_blocks(self) -> bool:  # type: ignore[override]
         """True for mini-batches: they are cut from blocks, one after the other."""
         return self.learning == "batches"
-
-    def by_sweeps(self) -> LTDRBM:
-        """Follow the flow, if the negative phase is exact."""
-        return replace(self, learning="flow") if self.negative_phase == "exact" else self
 
     # --- judging ----------------------------------------------------------------------------------
 
@@ -227,12 +221,19 @@ class LTDRBM(Algorithm[RBM]):
         rule: Rule = "softmax" if state.single_truth else "sigmoid"
         return Weights(rule, b_s + state.weight, b_s, state.hidden_bias)
 
-    def rates(self, state: RBM, counts: FloatArray) -> Rates:
+    def describe(self, state: RBM, counts: FloatArray | None = None) -> Description:
         """Return the machine's own rates; under a single truth, one fact of each item is true."""
-        if not self.single_truth:
-            return state.rates
-        prevalence = float(counts[:, 2].sum() / counts[:, 3].sum())
-        return state.rates._replace(prevalence=prevalence)
+        rates = state.rates
+        if self.single_truth and counts is not None:
+            rates = rates._replace(prevalence=float(counts[:, 2].sum() / counts[:, 3].sum()))
+        if not self._is_shortened(state):
+            return Description(rates)
+        note = (
+            f"each round used a new sample of {state.share_of_items:.2g} of the items, as there "
+            "are many claims; the final rates use all items. To use all items in every round, "
+            "set shorten=False"
+        )
+        return Description(rates, notes=(note,))
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -261,7 +262,7 @@ class LTDRBM(Algorithm[RBM]):
         return rounds, Phase("closing count", (Step(self.count, self.take_counts),))
 
     def draw_items(self, block: Block, turn: Turn, share: float) -> Drawn:
-        """Draw the items of a round, in random order; nothing that is learned plays a part."""
+        """Draw the items of a round, in random order, independently of the state."""
         rng = turn.rng(block)
         return kernels.reorder(block, _drawn(block.n_items, share, rng)), rng
 
@@ -273,7 +274,9 @@ class LTDRBM(Algorithm[RBM]):
         gibbs_steps = self.gibbs_steps if samples else 0
         most = float("inf") if self.facts_per_step is None else float(self.facts_per_step)
         pace = Pace(rate, self.batch_size, LIMIT, self.single_truth, gibbs_steps, most)
-        a, w, b = kernels.climb(items, lane.machine, pace, rng if samples else None)
+        # by the block: the items that are drawn may be few
+        ascend = kernels.suited("ascend", len(block.source_of_support))
+        a, w, b = ascend(items, lane.machine, pace, rng if samples else None)
         return lane.at(Machine(a, w, b, lane.is_fixed)), None
 
     def change(self, before: RBM, after: RBM) -> float:
@@ -283,7 +286,7 @@ class LTDRBM(Algorithm[RBM]):
         return float(max(np.abs(move).max() for move in moves))
 
     def count(self, block: Block, state: RBM, turn: Turn) -> Tally:
-        """Judge the facts; count how the claims of each source meet them, and the true ones."""
+        """Judge the facts; count the claims of each source by truth, and the true facts."""
         plausible = clamp_known(self.judge(block, state), block)
         counts: FloatArray = kernels.count_votes(block, plausible, len(state.weight))
         return counts, np.array([plausible.sum(), len(plausible)])
@@ -317,16 +320,6 @@ class LTDRBM(Algorithm[RBM]):
         tpr, fpr, _ = state.rates
         visible_bias, weight = weights_of(*prior.weigh_known(tpr, fpr))
         return state._replace(visible_bias=visible_bias, weight=weight)
-
-    def notes(self, state: RBM) -> list[str]:
-        """Return a note if rounds looked at some of the items."""
-        if not self._is_shortened(state):
-            return []
-        return [
-            f"there are many claims, so each round looked at {state.share_of_items:.2g} of the "
-            "items, drawn anew, and rates were counted over all of them at the end; shorten=False "
-            "looks at all items in every round"
-        ]
 
     # --- the same by whole sweeps -----------------------------------------------------------------
 

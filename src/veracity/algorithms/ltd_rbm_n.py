@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, CountBySource, Memory, Phase, Step, Turn
+from veracity.algorithms.base import Algorithm, Description, Memory, Phase, Step, Turn
 from veracity.algorithms.distributions import log_gamma
 from veracity.algorithms.ltd_rbm_n_items import (
     USUAL_FREEDOM,
@@ -49,13 +49,14 @@ from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
 from veracity.errors import ParameterError
 from veracity.naming import as_text
-from veracity.reading.schema import Kind
+from veracity.reading.roles import Kind
+from veracity.trees import CountBySource
 
 MOST_CELLS = 20_000_000
 """Number of pairs of source and attribute beyond which sources have no biases."""
 
 STRENGTHS = np.exp(np.linspace(0.0, np.log(100.0), 24))
-"""Numbers of claims that the precision of all sources may be worth against a source's own."""
+"""Candidate weights, in claims, of the precision of all sources in that of a source."""
 
 USUAL_STRENGTH = 5.0
 
@@ -63,13 +64,13 @@ USUAL_BIAS = 0.3
 """The variance of biases before any claim, in units of the usual error."""
 
 LEAST_BIAS = 1e-6
-"""Biases vary by no less than this; and by no more than one over it."""
+"""Smallest variance of biases; the largest is its inverse."""
 
 FASTEST = 1e3
 """Largest factor by which a scale may change in a round."""
 
 FINEST = 1e-20
-"""No error counts as less of the scale than this, and none as more than one over it."""
+"""Smallest error relative to the scale; the largest is its inverse."""
 
 
 class Cells(NamedTuple):
@@ -101,7 +102,7 @@ class Statistics(NamedTuple):
 
     claims: Cells
     known: Cells
-    """Of items whose truth is known alone."""
+    """Sums over items whose truth is known."""
     truths: FloatArray
     """[attribute]: number of items; sums of truths, of their squares, and of variances."""
     tails: FloatArray
@@ -110,16 +111,16 @@ class Statistics(NamedTuple):
 
 
 class Common(NamedTuple):
-    """What units have in common."""
+    """Parameters that all units share."""
 
     strength: float = USUAL_STRENGTH
-    """k, the number of claims that the precision of all sources is worth against a source's own."""
+    """k, the weight, in claims, of the precision of all sources in that of a source."""
     bias_variance: float = USUAL_BIAS
     """ω², the variance of biases; zero if there are none."""
 
 
 class NumericRBM(NamedTuple):
-    """The machine, what its units have in common, and what the prior expects."""
+    """Machine with its parameters, the shared parameters of its units, and its prior."""
 
     machine: Machine
     common: Common
@@ -135,13 +136,13 @@ class NumericLTDRBM(Algorithm[NumericRBM]):
     Parameters
     ----------
     prior
-        What is known of the errors of sources, as `ErrorSpread`: it is expected until claims tell
-        otherwise. Only where there is one attribute, as errors have its unit.
+        Prior errors of sources, as `ErrorSpread`, which the claims may correct. Only where there is
+        one attribute, as errors have its unit.
     hidden_bias
-        Whether truths are drawn to the mean of their attribute's, as the hidden unit's own bias and
+        True if truths are drawn to the mean of their attribute's, as the hidden unit's own bias and
         precision: only for truths that spread evenly around it.
     biases
-        Whether a source may be too high or too low throughout an attribute.
+        True if a source may be too high or too low throughout an attribute.
     tails
         Degrees of freedom of the errors of claims; learned, if None. Few mean that claims far from
         the others hardly count.
@@ -152,7 +153,6 @@ class NumericLTDRBM(Algorithm[NumericRBM]):
 
     name = "ltd-rbm-n"
     kinds: ClassVar[tuple[Kind, ...]] = ("numeric",)
-    state_type = NumericRBM
 
     prior: Prior = NO_PRIOR
     hidden_bias: bool = False
@@ -162,7 +162,7 @@ class NumericLTDRBM(Algorithm[NumericRBM]):
     tolerance: float = bounded(1e-3, above=0)
 
     def start(self, survey: Survey, prior: PriorRates) -> NumericRBM:
-        """Let all sources be alike; nothing is known of scales and truths."""
+        """Give all sources equal errors, and leave scales and truths at zero."""
         n_sources, n_attributes = survey.n_sources, survey.n_attributes
         has_biases = self.biases and n_sources * n_attributes <= MOST_CELLS
         cells, nothing = np.zeros((n_sources, n_attributes)), np.zeros(n_attributes)
@@ -227,7 +227,7 @@ class NumericLTDRBM(Algorithm[NumericRBM]):
         return statistics_of(claims, found, state.machine), reached
 
     def learn(self, state: NumericRBM, total: Statistics) -> NumericRBM:
-        """Learn the units that fit best (M-step), and what they have in common."""
+        """Learn the units that fit best (M-step), and their common parameters."""
         claims, known, *rest = total
         total = Statistics(Cells(*claims), Cells(*known), *rest)
         machine, common = learned(state.machine, state.common, total, state.expected)
@@ -248,7 +248,7 @@ class NumericLTDRBM(Algorithm[NumericRBM]):
         return float(max(variance, np.abs(new.bias - old.bias).max()))
 
     def calibrate(self, state: NumericRBM, prior: PriorRates) -> NumericRBM:
-        """Correct variances and biases by the known truths: what was learned counts as ten."""
+        """Correct variances and biases by the known truths; the learned ones count as ten."""
         known, machine = state.known, state.machine
         variance = (known.square_of_source + UNLEARNED * machine.variance) / (
             known.n_of_source + UNLEARNED
@@ -284,17 +284,17 @@ class NumericLTDRBM(Algorithm[NumericRBM]):
         )
 
     def trust(self, state: NumericRBM) -> FloatArray:
-        """Return λ, the precision: one over the variance; the mean of all sources is one."""
+        """Return the precision λ, the inverse of the variance; its mean over all sources is 1."""
         return 1.0 / state.machine.variance
 
-    def bias(self, state: NumericRBM) -> FloatArray | None:
-        """Return b in the unit of the numbers; None for several attributes, or without biases."""
+    def describe(self, state: NumericRBM, counts: FloatArray | None = None) -> Description:
+        """Return b in the unit of the numbers, if they have one and biases are learned."""
         machine = state.machine
         if state.common.bias_variance == 0.0 or len(machine.scale) > 1:
-            return None
+            return Description()
         with np.errstate(over="ignore"):
             bias = machine.bias[:, 0] * machine.scale[0]
-        return np.asarray(np.clip(bias, -LARGEST, LARGEST))
+        return Description(bias=np.asarray(np.clip(bias, -LARGEST, LARGEST)))
 
     def grow(self, state: NumericRBM, names: Names) -> NumericRBM:
         """Add new sources like the others, of unknown bias; new attributes have no scale."""
@@ -380,7 +380,7 @@ def _truths(claims: Measured, found: Inferred, n_attributes: int) -> FloatArray:
 def learned(
     machine: Machine, common: Common, total: Statistics, expected: PriorSpreads
 ) -> tuple[Machine, Common]:
-    """Return the units that fit best (M-step), and what they have in common."""
+    """Return the units that fit best (M-step), and their common parameters."""
     variance_expected, bias_expected = _in_units(expected, machine)
     strength = _strength(total.claims, variance_expected)
     variance = _variances(total.claims, strength, variance_expected)
@@ -402,7 +402,7 @@ def _in_units(expected: PriorSpreads, machine: Machine) -> tuple[FloatArray, Flo
 
 
 def with_expected(machine: Machine, expected: PriorSpreads, *, fixed_only: bool) -> Machine:
-    """Put what the prior expects into the machine: for all sources it names, or the fixed ones."""
+    """Set the machine to the prior, for all sources in it or only for the fixed ones."""
     is_held = (expected.is_fixed if fixed_only else expected.error) > 0.0
     if not is_held.any():
         return machine

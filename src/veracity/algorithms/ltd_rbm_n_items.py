@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from veracity.algorithms.base import BySource
 from veracity.algorithms.distributions import log_gamma
 from veracity.algorithms.numbers import LARGEST, Numbers, difference, numbers_of
 from veracity.encoding.block import Block, FloatArray, IntArray
+from veracity.trees import BySource
 
 FARTHEST = 1e100
 """Largest distance of a number from the median of its item."""
@@ -27,21 +27,21 @@ MORE_STEPS = 2
 """Number of steps that go on from those of the round before."""
 
 NORMAL = 1.9
-"""The standard deviation of a normal distribution, in geometric means of its distances."""
+"""Ratio of a normal distribution's standard deviation to the geometric mean of its distances."""
 
 LEAST = 0.01
-"""A scale is no smaller than this share of the usual distance of those who differ. Where most say
-the same to the last digit, it would shrink to nothing."""
+"""Minimum of a scale, as a share of the usual distance of claims that differ. Where most claims
+agree to the last digit, the scale would otherwise shrink to zero."""
 
 LAST_BIT = 2.0**-52
 """Least difference of numbers of an item, in its units, that is more than rounding."""
 
 ROUNDING = 8 * LAST_BIT
-"""Numbers of an item, in its units, that differ by no more are the same: means of the same samples
-in another order do."""
+"""Largest difference, in the units of the item, at which numbers are equal. Means of the same
+samples in another order differ by less."""
 
 FAR = -64
-"""The power of two by which numbers are made smaller, so that the sum of many is one."""
+"""Power of two that scales numbers down, so that the sum of many does not overflow."""
 
 USUAL_FREEDOM = 4.0
 """Degrees of freedom before any claim: a usual choice (Lange, Little, Taylor 1989)."""
@@ -50,7 +50,7 @@ STRIDE = float(np.log(1.5))
 """Largest move of degrees of freedom in a round, in logs."""
 
 MOST_BLUNT = 4.0
-"""Most that the variance of a truth may be, over what the weights of its claims give."""
+"""Largest ratio of the variance of a truth to the variance implied by its claims' weights."""
 
 
 class Machine(NamedTuple):
@@ -88,13 +88,13 @@ class Measured(NamedTuple):
     numbers: Numbers
     number: FloatArray
     attribute: IntArray
-    """Of each item."""
+    """Attribute of each item."""
     first: IntArray
     """The first claim of each item, whose claims are neighbours, the lowest first."""
     n_claims: FloatArray
-    """Of each item."""
+    """Number of claims of each item."""
     novelty: FloatArray
-    """One over the number of claims that agree with each claim, but for rounding."""
+    """Inverse of the number of claims that agree with each claim, except for rounding."""
     known: FloatArray
     """The known truth of each item, NaN where it is not known."""
     offset: FloatArray
@@ -104,7 +104,7 @@ class Measured(NamedTuple):
     unit: FloatArray
     """Length of the scale, in the item's own units."""
     has_scale: FloatArray
-    """One if the scale is that of the attribute, zero if it is the item's own for want of one."""
+    """1 if the scale is that of the attribute, 0 if the item's own is used because it has none."""
 
     def sums(self, number: FloatArray) -> FloatArray:
         """Return the sum over the claims of each item."""
@@ -127,7 +127,7 @@ class Measured(NamedTuple):
     def weighted_median(self, number: FloatArray, weight: FloatArray) -> FloatArray:
         """Return the mean of the numbers with at most half the item's weight on either side.
 
-        Claims are in the order of what was claimed, which is all but that of the numbers.
+        Claims are in the order of the claimed numbers, which is nearly that of `number`.
         """
         n = self.n_claims.astype(np.int64)
         upto = np.cumsum(weight / np.repeat(self.sums(weight), n))
@@ -174,7 +174,7 @@ def measured(block: Block, machine: Machine) -> Measured:
 
 
 def _novelty(numbers: Numbers, first: IntArray) -> FloatArray:
-    """Return one over the number of claims that agree with each; lowest claims come first."""
+    """Return 1 / the number of claims that agree with each; claims must be sorted by number."""
     is_other = np.diff(numbers.number, prepend=-np.inf) > ROUNDING
     is_other[first] = True
     group = np.cumsum(is_other) - 1
@@ -215,10 +215,10 @@ class Inferred(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Truths and weights that a round has reached, from which the next goes on."""
+    """Truths and weights after a round, with which the next round starts."""
 
     truth: FloatArray
-    """From the median of each item, in its own units."""
+    """Estimated truth of each item, in its own units, from its median."""
     item_weight: FloatArray
 
 
@@ -394,7 +394,7 @@ def studentised(claims: Measured, found: Inferred, machine: Machine) -> Errors:
 
 
 def fit_of_tails(errors: Errors, machine: Machine) -> FloatArray:
-    """Return the log-likelihoods of the errors with fewer, the same and more degrees of freedom."""
+    """Return the log-likelihoods of the errors with fewer, equal and more degrees of freedom."""
     square, new = errors
     fits = [_log_likelihood(f, square, np.ones(1)) for f in three_around(machine.tails)]
     return np.array([float((new * fit).sum()) for fit in fits])
@@ -411,7 +411,7 @@ def pulls_of(errors: Errors, machine: Machine) -> FloatArray:
 
 
 def bluntness(pulls: FloatArray) -> float:
-    """Return the variance of a weighted mean over what its weights give (Huber's sandwich).
+    """Return the ratio of the variance of a weighted mean to that implied by its weights (Huber).
 
     Σ (u e)² Σ u / (Σ slope)². For errors as the machine has them it is (f + 3) / (f + 1).
     """
@@ -434,7 +434,7 @@ def fit_of_items(claims: Measured, found: Inferred, machine: Machine) -> FloatAr
 
 
 def _log_likelihood(freedom: float, square: FloatArray, n: FloatArray) -> FloatArray:
-    """Return that of sums of n squares over a precision of so many degrees of freedom."""
+    """Return the log-likelihood of sums of n squares, given the degrees of freedom of precision."""
     half = np.asarray(freedom / 2.0)
     fit = log_gamma(half + n / 2.0) - log_gamma(half) - 0.5 * n * np.log(freedom)
     return np.asarray(fit - (half + n / 2.0) * np.log1p(square / freedom))

@@ -12,37 +12,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import (
-    Algorithm,
-    BySource,
-    CountBySource,
-    Memory,
-    Phase,
-    Rates,
-    Turn,
-    Walk,
-)
+from veracity import kernels
+from veracity.algorithms.base import Algorithm, Description, Memory, Phase, Rates, Turn, Walk
 from veracity.algorithms.parameters import bounded, require_at_least
 from veracity.algorithms.prior import NO_PRIOR, UNLEARNED, Prior, PriorRates
 from veracity.algorithms.rules import Rule, Weights, logit, plausibilities
 from veracity.encoding.block import Block, FloatArray, IntArray
 from veracity.encoding.survey import Survey
-from veracity.kernels.loading import kernels
+from veracity.trees import BySource, CountBySource
 
 CERTAIN = 1e12
-"""Number of claims that the prior of a fixed source is worth: more than anyone makes."""
+"""Weight of the prior of a fixed source, in claims: more than any source makes."""
 
 
 MOST_CHAINS, MOST_ROUNDS = 1_000, 1_000_000
-"""Beyond these nobody would wait for the answer, or has the room."""
+"""Maximum numbers of chains and rounds; more would take too much time and memory."""
 
 
 class Chains(NamedTuple):
-    """Where the chains stand.
+    """State of the chains.
 
-    ``counts[s, c, i, j]``: how often, in chain c, source s claimed j of facts that are i;
+    ``counts[s, c, i, j]``: number of claims j of source s on facts that are i, in chain c;
     ``kept_counts``, the same, added up over the rounds that count; ``prior`` the same in beta-prior
-    counts; ``n_true[r, c]``: true facts in round r. The truths of the facts are kept beside their
+    counts; ``n_true[r, c]``: true facts in round r. The truths of the facts are stored with their
     blocks.
     """
 
@@ -56,7 +48,7 @@ class Chains(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """One chain on its way through the blocks in one round."""
+    """State of one chain during a round."""
 
     number: int
     counts: FloatArray
@@ -82,20 +74,19 @@ class LTM(Algorithm[Chains]):
     prior
         Prior rates of the sources; they are the means of the beta priors.
     tpr_strength, fpr_strength
-        How many claims each prior is worth. The defaults are the sums of the original's
+        Weight of each prior in claims. The defaults are the sums of the original's
         (50, 50) and (10, 1000). (The original's prior on the truth of a fact is one for each fact,
         so its strength plays no part; its mean is the prior's prevalence.)
     rounds, burn_in, thinning
-        How many times every fact is drawn, how many of these are thrown away at the start, and
-        how many between two that are kept.
+        Number of draws of every fact, of draws dropped at the start, and of draws dropped between
+        two that count.
     chains
-        How many independent chains are averaged; they also tell whether sampling has converged.
+        Number of independent chains that are averaged; they also show if sampling has converged.
     seed
         Where the randomness starts.
     """
 
     name = "ltm"
-    state_type = Chains
 
     prior: Prior = NO_PRIOR
     tpr_strength: float = bounded(100.0, above=0)
@@ -117,7 +108,7 @@ class LTM(Algorithm[Chains]):
         return self.rounds
 
     def start(self, survey: Survey, prior: PriorRates) -> Chains:
-        """Start from the prior: nothing is counted yet."""
+        """Start from the prior, with all counts at zero."""
         tpr, fpr = prior.weigh_known(prior.tpr, prior.fpr)
         tpr_strength, fpr_strength = self._strengths(survey, prior)
         pseudo = np.empty((survey.n_sources, 2, 2))
@@ -132,7 +123,7 @@ class LTM(Algorithm[Chains]):
         return Chains(nothing, nothing, pseudo, odds, n_true, 0, survey.single_truth)
 
     def phases(self, state: Chains) -> tuple[Phase[Chains], ...]:
-        """Return rounds, in each of which every chain goes through all blocks."""
+        """Return rounds; in each round, every chain passes through all blocks."""
         walk = Walk(self.split, self.draw, self.join)
         return (Phase("rounds", (walk,), self.change, min_rounds=self.rounds),)
 
@@ -166,7 +157,7 @@ class LTM(Algorithm[Chains]):
         return onward, Drawn(truth, kept)
 
     def join(self, state: Chains, lanes: tuple[Chain, ...]) -> Chains:
-        """Where the chains stand after the round."""
+        """Return the state of the chains after the round."""
         counts = np.stack([lane.counts for lane in lanes], axis=1)
         n_true = state.n_true.copy()
         n_true[state.rounds] = [lane.n_true for lane in lanes]
@@ -198,15 +189,17 @@ class LTM(Algorithm[Chains]):
         rule: Rule = "softmax" if state.single_truth else "sigmoid"
         return Weights(rule, support, oppose, state.log_prior_odds, account="average")
 
-    def rates(self, state: Chains, counts: FloatArray) -> Rates:
-        """Posterior means of the rates, with the expected counts for the counts."""
+    def describe(self, state: Chains, counts: FloatArray | None = None) -> Description:
+        """Return posterior means of the rates, with the expected counts for the counts."""
+        if counts is None:
+            return Description()
         supports_of_true, supports, true, facts = counts.T
         prior = state.prior
         tpr = (supports_of_true + prior[:, 1, 1]) / (true + prior[:, 1].sum(axis=1))
         fpr = (supports - supports_of_true + prior[:, 0, 1]) / (
             facts - true + prior[:, 0].sum(axis=1)
         )
-        return Rates(tpr, fpr, float(true.sum() / facts.sum()))
+        return Description(Rates(tpr, fpr, float(true.sum() / facts.sum())))
 
     def resume(self, state: Chains, survey: Survey, prior: PriorRates) -> Chains:
         """Go on with the chains, the old claims being part of the prior (incremental LTM)."""
@@ -222,7 +215,7 @@ class LTM(Algorithm[Chains]):
         )
 
     def _strengths(self, survey: Survey, prior: PriorRates) -> tuple[FloatArray, FloatArray]:
-        """Return the number of claims that each source's prior is worth.
+        """Return the weight of each source's prior, in claims.
 
         Known truths weigh against what is sampled as they do in `PriorRates.weigh_known`.
         """
@@ -245,7 +238,7 @@ class LTM(Algorithm[Chains]):
 def split_r_hat(draws: FloatArray) -> float:
     """Gelman and Rubin's R-hat of draws (rounds, chains), each chain cut into two halves.
 
-    One where the chains agree; infinity while there are too few draws to tell.
+    It is 1 if the chains agree, and infinite if there are too few draws.
     """
     half = len(draws) // 2
     if half < 2:

@@ -7,15 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, BySource, Memory
+from veracity.algorithms.base import Algorithm, Memory
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights
 from veracity.encoding.block import Block
 from veracity.encoding.survey import Survey
+from veracity.trees import BySource
 
 
 class Equals(NamedTuple):
-    """What each source counts: one; and whether one value of each item is true."""
+    """Weight of each source, one; and a flag that one value of each item is true."""
 
     weight: BySource
     single_truth: bool
@@ -31,13 +32,12 @@ class MajorityVote(Algorithm[Equals]):
     """
 
     name = "majority-vote"
-    state_type = Equals
     takes_shares = True
 
     def start(self, survey: Survey, prior: PriorRates) -> Equals:
-        """All sources are equal."""
+        """Give all sources the same weight."""
         return Equals(np.ones(survey.n_sources), survey.single_truth)
 
     def weigh(self, block: Block, state: Equals, memory: Memory = None) -> Weights:
-        """Every supporter adds one; votes, or voices, are what these are a share of."""
+        """Return a weight of one per source; plausibilities are shares of votes or of voices."""
         return Weights("share" if state.single_truth else "mean", state.weight)

@@ -2,7 +2,8 @@
 
 Wang, Kaplan, Le, Abdelzaher: On Truth Discovery in Social Sensing: A Maximum Likelihood Estimation
 Approach (IPSN 2012), with the change of the LTD-RBM paper: a claim may be positive, negative or
-missing, and a missing one tells nothing. In the original, who does not claim a fact denies it.
+missing, and a missing one is ignored. In the original, a source that does not claim a fact denies
+it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from veracity import kernels
 from veracity.algorithms.base import (
     SUREST,
     Algorithm,
-    BySource,
-    CountBySource,
+    Description,
     Memory,
     Rates,
     Tally,
@@ -28,16 +29,16 @@ from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Rule, Weights, logit, scores, sigmoid
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.encoding.survey import Survey
-from veracity.kernels.loading import kernels
+from veracity.trees import BySource, CountBySource
 
 Missing = Literal["unknown", "negative"]
-"""Meaning of an item without a claim of a source: nothing, or a denial of all its facts."""
+"""Meanings of a missing claim: unknown, or a denial of all facts of the item."""
 
 
 class TwoCoins(NamedTuple):
-    """Each source's tpr and fpr, the prevalence, and the log-likelihood they were learned at.
+    """Rates of each source, the prevalence, and the log-likelihood at which they were learned.
 
-    `known` are the facts that are known to be true, and all that are known.
+    `known` has the number of facts known to be true, and of all known facts.
     """
 
     tpr: BySource
@@ -59,9 +60,9 @@ class MLE(Algorithm[TwoCoins]):
         Where the rates start; fixed sources stay. Where no prevalence is given it starts at one
         over the mean number of values an item has, or at one half if items may have several truths.
     learn_prevalence
-        Whether the prevalence is learned, as in the original.
+        True if the prevalence is learned, as in the original.
     missing
-        What a missing claim tells: nothing ("unknown"), or, as in the original, that its source
+        Meaning of a missing claim: none ("unknown"), or, as in the original, that its source
         denies the fact ("negative"). Then rates are of all facts, not of those spoken of, and start
         where a source claims as often as it does.
     max_rounds, tolerance
@@ -69,7 +70,6 @@ class MLE(Algorithm[TwoCoins]):
     """
 
     name = "mle"
-    state_type = TwoCoins
     takes_shares = True
 
     prior: Prior = NO_PRIOR
@@ -87,7 +87,7 @@ class MLE(Algorithm[TwoCoins]):
         return TwoCoins(tpr, fpr, prior.is_fixed, prevalence, -np.inf, survey.single_truth)
 
     def tally(self, block: Block, state: TwoCoins, turn: Turn) -> Tally:
-        """Judge the facts, each for itself, and count how the sources' words met them (E-step)."""
+        """Judge each fact separately, and count the sources' claims by truth (E-step)."""
         log_odds = scores(block, self.weigh(block, state))
         plausibility = clamp_known(sigmoid(log_odds), block)
         counts = kernels.count_votes(block, plausibility, len(state.tpr))
@@ -132,7 +132,10 @@ class MLE(Algorithm[TwoCoins]):
         return state._replace(tpr=tpr, fpr=fpr)
 
     def weigh(self, block: Block, state: TwoCoins, memory: Memory = None) -> Weights:
-        """For: log(tpr / fpr); against: log((1 - tpr) / (1 - fpr)); before: logit(prevalence)."""
+        """Return the weights of support and opposition, and the prior log-odds.
+
+        For: log(tpr / fpr); against: log((1 - tpr) / (1 - fpr)); before: logit(prevalence).
+        """
         oppose = np.log1p(-state.tpr) - np.log1p(-state.fpr)
         support = oppose + logit(state.tpr) - logit(state.fpr)
         prior = float(logit(np.array(state.prevalence)))
@@ -141,9 +144,9 @@ class MLE(Algorithm[TwoCoins]):
             return Weights(rule, support - oppose, prior=prior + float(oppose.sum()))
         return Weights(rule, support, oppose, prior)
 
-    def rates(self, state: TwoCoins, counts: FloatArray) -> Rates:
+    def describe(self, state: TwoCoins, counts: FloatArray | None = None) -> Description:
         """Return the rates that were learned."""
-        return Rates(state.tpr, state.fpr, state.prevalence)
+        return Description(Rates(state.tpr, state.fpr, state.prevalence))
 
 
 def _as_often_as_claimed(
@@ -158,7 +161,7 @@ def _as_often_as_claimed(
 
 
 def _share(part: FloatArray, whole: FloatArray, otherwise: FloatArray) -> FloatArray:
-    """``part / whole``, clear of zero and one; what it was before where nothing was seen."""
+    """Return ``part / whole``, clear of zero and one; `otherwise` where `whole` is zero."""
     seen = whole > SUREST
     share = np.where(seen, part / np.where(seen, whole, 1.0), otherwise)
     return np.clip(share, SUREST, 1.0 - SUREST)

@@ -1,4 +1,4 @@
-"""CRH, CATD and GTM: weights of sources of numbers; and what algorithms for numbers share.
+"""CRH, CATD and GTM, which weigh sources of numbers, and functions that these share.
 
 CRH: Li, Li, Gao, Zhao, Fan, Han: Resolving Conflicts in Heterogeneous Data by Truth Discovery and
 Source Reliability Estimation (SIGMOD 2014). CATD: Li, Li, Gao, Su, Zhao, Demirbas, Fan, Han: A
@@ -13,10 +13,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from veracity import kernels
 from veracity.algorithms.base import (
     Algorithm,
-    BySource,
-    CountBySource,
+    Description,
     Labels,
     Memory,
     Phase,
@@ -38,22 +38,22 @@ from veracity.algorithms.rules import (
 from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
-from veracity.kernels.loading import kernels
-from veracity.reading.schema import Kind
-from veracity.similarity import MOST_VALUES, as_numbers, pairs_within
+from veracity.reading.roles import Kind
+from veracity.trees import BySource, CountBySource
+from veracity.values import MOST_VALUES, as_numbers, pairs_within
 
 LARGEST = float(np.finfo(np.float64).max)
 
 BELOW_ONE = float(np.nextafter(1.0, 0.0))
-"""The largest number below one: times any power of two that numbers have, it is one of them."""
+"""Largest number below one; its product with any power of two is exact."""
 
 ALL = slice(None)
 
 FARTHEST = 1e100
-"""How far a known truth counts as being from the claims, at most: farther could not be squared."""
+"""Maximum distance of a known truth from the claims: a larger one could not be squared."""
 
 SAME_SPREAD = 2.0**-48
-"""Claims that spread by no more than this share of their size agree: the rest is rounding."""
+"""Relative spread up to which claims agree; it is smaller than rounding errors."""
 
 
 class Units(NamedTuple):
@@ -67,7 +67,7 @@ class Units(NamedTuple):
     zero: FloatArray
     """The lowest claim, scaled."""
     span: FloatArray
-    """From the lowest claim to the highest, scaled."""
+    """Range of the claims, scaled."""
 
     def away(self, number: FloatArray, item: IntArray | slice = ALL) -> FloatArray:
         """Return numbers in the units of their items; those of strangers may be far."""
@@ -137,7 +137,7 @@ def numbers_of(block: Block) -> Numbers:
 
 
 def difference(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return ``one - other``; the largest number stands for what is beyond it."""
+    """Return ``one - other``; the largest number if the difference overflows."""
     with np.errstate(over="ignore"):
         return np.clip(one - other, -LARGEST, LARGEST)
 
@@ -162,7 +162,7 @@ class Distances(NamedTuple):
 
 
 def distances(numbers: Numbers, truth_of_item: FloatArray, n_sources: int) -> Distances:
-    """Sum up how far the sources are from these truths, and from those that are known.
+    """Sum the distances of the sources from these truths, and from the known ones.
 
     Truths are in the units of their items, as `Numbers` are.
 
@@ -184,7 +184,7 @@ def distances(numbers: Numbers, truth_of_item: FloatArray, n_sources: int) -> Di
 def calibrated(mean_square: FloatArray, known: tuple[FloatArray, FloatArray]) -> FloatArray:
     """Return mean squared distances, corrected by those from the known truths.
 
-    What was learned without them counts as much as `UNLEARNED` known items.
+    The errors learned without them weigh as much as `UNLEARNED` known items.
     """
     square, n_known = known
     return np.asarray((square + UNLEARNED * mean_square) / (n_known + UNLEARNED))
@@ -242,7 +242,7 @@ class NumbersAmongValues(NamedTuple):
     """Attributes whose values are judged as numbers, in a table of values and numbers."""
 
     balance_of_attribute: FloatArray
-    """Number of facts of each attribute that are numbers, less those that are none."""
+    """Number of facts of each attribute that are numbers, less the number of other facts."""
     labels: Labels
 
     @property
@@ -251,7 +251,7 @@ class NumbersAmongValues(NamedTuple):
         return np.asarray(self.balance_of_attribute > 0.0)
 
     def of_facts(self, block: Block) -> FloatArray:
-        """Return the value of each fact as a number, NaN if it is none."""
+        """Return the value of each fact as a number; NaN if it is not a number."""
         return as_numbers(self.labels.gather(block.label_of_fact))
 
 
@@ -272,9 +272,9 @@ class NumberPairs(NamedTuple):
     fact: IntArray
     other: IntArray
     near: FloatArray
-    """One less their distance as a share of the item's range: never negative."""
+    """Similarity: one less the distance as a share of the item's range, never negative."""
     gain: FloatArray
-    """One less their distance in standard deviations of the item's numbers: one less the loss."""
+    """Gain: one less the distance in standard deviations of the item's numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,7 +301,6 @@ class CRH(Algorithm[Losses]):
 
     name = "crh"
     kinds: ClassVar[tuple[Kind, ...]] = ("categorical", "numeric")
-    state_type = Losses
     takes_shares = True
 
     both_losses: bool = False
@@ -328,7 +327,7 @@ class CRH(Algorithm[Losses]):
         return (attributes, rounds)
 
     def tally_attributes(self, block: Block, state: Losses, turn: Turn) -> tuple[FloatArray]:
-        """Count the facts of each attribute that are numbers, less those that are none."""
+        """Count the facts of each attribute that are numbers, less the other facts."""
         assert state.numbers is not None
         is_number = ~np.isnan(state.numbers.of_facts(block))
         attribute = block.attribute_of_item[block.item_of_fact]
@@ -342,7 +341,7 @@ class CRH(Algorithm[Losses]):
         return state._replace(numbers=state.numbers._replace(balance_of_attribute=total[0]))
 
     def pairs(self, block: Block, state: Losses) -> NumberPairs:
-        """Compare the numbers of each item, if its attribute is one of numbers."""
+        """Compare the numbers of each item, if its attribute is numeric."""
         assert state.numbers is not None
         is_meant = state.numbers.is_number_of_attribute[block.attribute_of_item]
         number = np.where(is_meant[block.item_of_fact], state.numbers.of_facts(block), np.nan)
@@ -374,7 +373,7 @@ class CRH(Algorithm[Losses]):
         )
 
     def weights_from(self, mean_loss: FloatArray, n_claims: FloatArray) -> FloatArray:
-        """Return -log of the share of all loss, the paper's w; the largest weight is one."""
+        """Return -log of each source's share of all loss, the paper's w; the maximum is one."""
         if mean_loss.sum() <= 0.0:  # nobody errs
             return np.ones_like(mean_loss)
         loss = positive_loss(mean_loss)
@@ -409,15 +408,15 @@ class CRH(Algorithm[Losses]):
         """Return the weight."""
         return state.weight
 
-    def notes(self, state: Losses) -> list[str]:
-        """Return how many attributes were taken for numbers."""
+    def describe(self, state: Losses, counts: FloatArray | None = None) -> Description:
+        """Return the counted rates, and the number of attributes that count as numeric."""
+        described = super().describe(state, counts)
         if state.numbers is None:
-            return []
+            return described
         is_number = state.numbers.is_number_of_attribute
         n_numbers, n_attributes = np.count_nonzero(is_number), len(is_number)
-        return [
-            f"attributes that are judged as numbers, by distance: {n_numbers} of {n_attributes}"
-        ]
+        note = f"attributes that are judged as numbers, by distance: {n_numbers} of {n_attributes}"
+        return described._replace(notes=(note,))
 
     def grow(self, state: Losses, names: Names) -> Losses:
         """Add new sources as usual; new attributes are no numbers until something is learned."""
@@ -492,7 +491,6 @@ class GTM(Algorithm[Variances]):
 
     name = "gtm"
     kinds: ClassVar[tuple[Kind, ...]] = ("numeric",)
-    state_type = Variances
 
     truth_variance: float = bounded(1.0, above=0)
     variance_shape: float = bounded(10.0, above=0)
@@ -539,7 +537,7 @@ class GTM(Algorithm[Variances]):
         return Weights("estimate", 1.0 / state.variance, prior=1.0 / self.truth_variance)
 
     def trust(self, state: Variances) -> FloatArray:
-        """Return the precision, one over the variance."""
+        """Return the precision, the inverse of the variance."""
         return 1.0 / state.variance
 
     def _truths(self, numbers: Numbers, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -552,7 +550,7 @@ class GTM(Algorithm[Variances]):
 
 
 def _number_pairs(number_of_fact: FloatArray, block: Block, most_values: int) -> NumberPairs:
-    """Return the pairs of numbers of each item; what is no number, NaN, is in none.
+    """Return the pairs of numbers of each item; NaN is in none.
 
     Equal numbers are as near as can be, however they are written.
     """
@@ -575,10 +573,10 @@ def _number_pairs(number_of_fact: FloatArray, block: Block, most_values: int) ->
 
 
 def _in_units(apart: FloatArray, unit: FloatArray) -> FloatArray:
-    """Return distances in units, zero if the unit is no more than rounding."""
+    """Return distances in units; zero if the unit is no larger than rounding errors."""
     return ratio(apart, np.where(unit > SAME_SPREAD, unit, 0.0))
 
 
 def positive_loss(loss: FloatArray) -> FloatArray:
-    """Return losses above zero: half the least stands for zero, or weights were infinite."""
+    """Return losses above zero: zeros become half the smallest loss, to avoid infinite weights."""
     return np.asarray(np.maximum(loss, loss[loss > 0.0].min() / 2.0))

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from veracity.algorithms.base import Algorithm
 
 LARGEST = 1e100
-"""Numbers beyond this mean nothing, and their products may overflow."""
+"""Maximum of numbers: products of larger ones may overflow."""
 
 LEAST_POSITIVE = 1e-100
-"""Positive numbers below this mean nothing, and quotients by them may overflow."""
+"""Minimum of positive numbers: quotients by smaller ones may overflow."""
 
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -110,7 +110,7 @@ def require_share(owner: object, **parameters: float) -> None:
 
 
 def require_at_least(owner: object, least: float, why: str = "", **parameters: float) -> None:
-    """Raise ParameterError unless each parameter is at least so much; `why` names the reason."""
+    """Raise ParameterError unless each parameter is at least `least`; `why` names the reason."""
     for name, value in parameters.items():
         require_number(owner, name, value)
         if not value >= least:
@@ -133,7 +133,7 @@ def _name(owner: object) -> str:
 def settable(algorithm: Algorithm[Any]) -> dict[str, Any]:
     """Return the parameters that words or numbers can set, with their types.
 
-    >>> from veracity import OneCoin
+    >>> from veracity.algorithms import OneCoin
     >>> list(settable(OneCoin()))
     ['max_rounds', 'tolerance']
     """
@@ -190,7 +190,7 @@ def _described(kind: Any) -> str:
 def with_parameters(algorithm: Algorithm[Any], given: Mapping[str, str]) -> Algorithm[Any]:
     """Return the algorithm with some of its parameters set from texts.
 
-    >>> from veracity import Veracity
+    >>> from veracity.algorithms import Veracity
     >>> with_parameters(Veracity(), {"strength": "2", "temper": "no"}).strength
     2.0
     """

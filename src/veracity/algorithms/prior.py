@@ -1,11 +1,11 @@
-"""What is known of sources before any claim is read."""
+"""Prior knowledge of sources, before any claim is read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from reprlib import repr as short
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,23 +14,18 @@ from veracity.algorithms.parameters import bounded, check_parameters
 from veracity.encoding.block import FloatArray
 from veracity.errors import BadValue, ParameterError, VeracityError
 from veracity.naming import name_text
+from veracity.reading.claims import read_table
 from veracity.reading.clean import TRUE_WORDS
-from veracity.reading.schema import Kind
-from veracity.reading.tables import read_table
-
-BySource = Annotated[FloatArray, "source"]
-"""An array of a state with one row per source. A source never met gets the mean of all others'."""
-
-CountBySource = Annotated[FloatArray, "source", 0.0]
-"""The same; but a source never met gets zero."""
+from veracity.reading.roles import Kind
+from veracity.trees import BySource, CountBySource
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """What is known of a source, or of a kind of source; `fixed` means learning leaves it alone.
+    """Prior rates of a source, or of a kind of source; learning does not change them if `fixed`.
 
-    Rates of exactly 0 or 1, as a result may tell them, count as all but that: nothing could be
-    learned from certainty.
+    Rates of exactly 0 or 1, as a result may contain, are moved slightly inwards, as certainty could
+    never be revised.
     """
 
     tpr: float = bounded(0.8, at_least=0, at_most=1)
@@ -43,10 +38,10 @@ class Rate:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorSpread:
-    """What is known of a source of numbers, or of a kind of source, in the unit of the numbers.
+    """Prior errors of a source of numbers, or of a kind of source, in the unit of the numbers.
 
-    `error` is the standard deviation of its errors, `bias` how much too high it is on average;
-    `fixed` means learning leaves it alone.
+    `error` is the standard deviation of its errors, `bias` their mean. Learning does not change
+    them if `fixed`.
     """
 
     error: float = bounded(above=0)
@@ -58,13 +53,13 @@ class ErrorSpread:
 
 
 CERTAIN = 1e-6
-"""No prior rate counts as closer to zero or one than this."""
+"""Smallest distance of a prior rate from zero and one."""
 
 UNLEARNED = 10.0
-"""How many known facts weigh as much as all that was learned without them."""
+"""Number of known facts that weigh as much as everything learned without them."""
 
 STRENGTHS: FloatArray = UNLEARNED * 2.0 ** np.arange(-3.0, 4.0)
-"""Numbers of known facts that all that was learned of a source may be worth."""
+"""Numbers of known facts that may be the weight of everything learned of a source."""
 
 ROWS_PER_STRENGTH = 0.5
 """Pseudo-rows of each strength when their frequencies are learned; .3 and 1 are as good."""
@@ -74,13 +69,13 @@ STEPS = 50
 
 
 def known_weight(known: FloatArray, usual: FloatArray) -> FloatArray:
-    """Return what one known fact weighs for each row, if all that was learned and known weighs one.
+    """Return the weight of one known fact for each row; learned and known facts weigh one in all.
 
     The counts [..., outcome] of a row are compared with the shares [..., outcome] that were
-    expected. What was learned of it is worth u facts if its counts are Dirichlet-multinomial around
-    these shares, with strength u. Most sources are as they seem; a few are not, and show it soon.
-    So each row has its own strength, and all rows show together how frequent each strength is
-    (expectation maximisation). Return the mean of 1 / (n + u), or zero where nothing is known.
+    expected. The learned shares weigh as much as u facts if the counts are Dirichlet-multinomial
+    around these shares, with strength u. Most sources are as they seem; a few are not. So each row
+    has its own strength, and all rows together show how frequent each strength is (expectation
+    maximisation). Return the mean of 1 / (n + u), or zero where no truth is known.
 
     >>> seems = np.array([[0.5, 0.5], [0.5, 0.5]])
     >>> known_weight(np.array([[5.0, 5.0], [10.0, 0.0]]), seems).round(3).tolist()
@@ -114,16 +109,16 @@ class PriorRates(NamedTuple):
     tpr: BySource
     fpr: BySource
     is_fixed: CountBySource
-    """One for sources that learning leaves alone, zero for the others."""
+    """1 for fixed sources, whose rates are not learned; 0 for the others."""
     known: CountBySource
-    """`count_votes` of the items whose truth is known: all zero where none is."""
+    """Result of `count_votes` on the known items; all zero without known items."""
     prevalence: float | None
 
     def weigh_known(self, tpr: FloatArray, fpr: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Rates as the known truths correct them.
+        """Return the rates, corrected by the known truths.
 
-        What was learned without them counts as much as `UNLEARNED` known facts, so that a handful
-        of known truths nudges, and a hundred decide.
+        The rates learned without them weigh as much as `UNLEARNED` known facts. So a few known
+        truths change little, and a hundred decide.
         """
         supports_of_true, supports, true, facts = self.known.T
         known_tpr = (supports_of_true + UNLEARNED * tpr) / (true + UNLEARNED)
@@ -133,14 +128,14 @@ class PriorRates(NamedTuple):
         return np.where(is_free, known_tpr, tpr), np.where(is_free, known_fpr, fpr)
 
     def weigh_known_accuracy(self, accuracy: FloatArray) -> FloatArray:
-        """The same for accuracies: how often what a source says is true."""
+        """Return accuracies corrected by the known truths, as `weigh_known` does for rates."""
         supports_of_true, supports = self.known.T[:2]
         known = (supports_of_true + UNLEARNED * accuracy) / (supports + UNLEARNED)
         return np.where(self.is_fixed, accuracy, known)
 
 
 class PriorSpreads(NamedTuple):
-    """What is known of sources of numbers, as arrays: an error of zero where nothing is."""
+    """Prior errors of sources of numbers, as arrays; an error of zero stands for unknown."""
 
     error: CountBySource
     bias: CountBySource
@@ -189,10 +184,10 @@ class Prior:
     def from_table(cls, data: object) -> Prior:
         """Read a prior from a table with columns source, kind, tpr, fpr and fixed.
 
-        A row with a source and rates speaks of that source; one with a kind and rates, of that
-        kind; one with a source and a kind, but no rates, says of which kind the source is. So
-        `Result.sources` can be given: sources of which it tells no rates are left out. Where claims
-        are numbers, columns error and bias stand in the place of tpr and fpr.
+        A row with a source and rates is about that source; a row with a kind and rates, about that
+        kind. A row with a source and a kind, but no rates, gives the source its kind.
+        `Result.sources` is such a table; its sources without rates are left out. Where claims are
+        numbers, columns error and bias replace tpr and fpr.
         """
         of_kind: dict[str, Rate | ErrorSpread] = {}
         kind_of_source: dict[object, str] = {}
@@ -222,7 +217,7 @@ class Prior:
 
     @classmethod
     def from_description(cls, described: Mapping[str, Any]) -> Prior:
-        """The prior that a run tells of, as JSON has it."""
+        """Return the prior that is described in the JSON of a run."""
         of_kind, of_source = (
             {name: _made(rate) for name, rate in described.get(part, {}).items()}
             for part in ("of_kind", "of_source")
@@ -238,7 +233,7 @@ class Prior:
         )
 
     def rates(self, sources: Sequence[object], known: FloatArray | None = None) -> PriorRates:
-        """Spell the prior out for these sources, with how their word met the known truths."""
+        """Return the prior of these sources, with the counts of their claims on known truths."""
         tpr, fpr = np.full(len(sources), self.tpr), np.full(len(sources), self.fpr)
         is_fixed = np.zeros(len(sources))
         rate_of_name = self._rate_of_name()
@@ -255,18 +250,18 @@ class Prior:
         return PriorRates(tpr, fpr, is_fixed, known, prevalence)
 
     def check(self, kind: Kind) -> None:
-        """Refuse rates of sources of numbers, and spreads of others."""
+        """Raise an error for rates of sources of numbers, and for spreads of other sources."""
         is_right, other = (ErrorSpread, Rate) if kind == "numeric" else (Rate, ErrorSpread)
         if any(
             isinstance(one, other) for one in (*self.of_kind.values(), *self.of_source.values())
         ):
             raise ParameterError(
-                f"Prior: where claims are {kind}, what is known of sources is told as "
+                f"Prior: where claims are {kind}, what is known of sources is given as "
                 f"{is_right.__name__}, not as {other.__name__}"
             )
 
     def spreads(self, sources: Sequence[object]) -> PriorSpreads:
-        """Spell out for these sources what the prior says of their numbers."""
+        """Return the prior errors of these sources of numbers, as arrays."""
         told = np.zeros((3, len(sources)))
         rate_of_name = self._rate_of_name()
         for i, source in enumerate(sources) if rate_of_name else ():
@@ -276,12 +271,12 @@ class Prior:
         return PriorSpreads(*told)
 
     def unknown(self, sources: Sequence[object]) -> list[str]:
-        """The sources this prior speaks of that make no claim."""
+        """Return the names in this prior that belong to no source of the claims."""
         rate_of_name = self._rate_of_name()
         return sorted(rate_of_name.keys() - set(map(name_text, sources))) if rate_of_name else []
 
     def _rate_of_name(self) -> dict[str, Rate | ErrorSpread]:
-        """The rate of each source that is named; names are compared as text."""
+        """Return the rate of each named source; names are compared as text."""
         of_kind = {
             name_text(name): self.of_kind[kind] for name, kind in self.kind_of_source.items()
         }
@@ -289,7 +284,7 @@ class Prior:
 
 
 NO_PRIOR = Prior()
-"""Nothing special is known: most sources are right more often than wrong."""
+"""Prior of the default: most sources are right more often than wrong."""
 
 
 def _made(described: Mapping[str, Any]) -> Rate | ErrorSpread:
@@ -297,7 +292,7 @@ def _made(described: Mapping[str, Any]) -> Rate | ErrorSpread:
 
 
 def _rate_in(row: Mapping[str, Any]) -> Rate | ErrorSpread | None:
-    """The rates in one row of a prior table, or what it says of numbers, if it has any."""
+    """Return the rates in one row of a prior table, or its errors of numbers, if it has any."""
     fixed = str(row.get("fixed") or "").strip().lower() in TRUE_WORDS
     if row.get("error") is not None:
         return ErrorSpread(

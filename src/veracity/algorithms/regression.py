@@ -1,18 +1,18 @@
 """Predict rates of sources from their features: partially pooled logistic regression.
 
-The log-odds of a rate are what the features of the source add up to, and a deviation of its own::
+The log-odds of a rate are the sum of the effects of the source's features and a deviation::
 
     logit(expected of source s) = offset_s + Σ_c row[s, c] weight[c]
-    rate of s ~ Beta, around what is expected, worth `strength` pseudo-claims
+    rate of s ~ Beta, around its expected value, with the weight of `strength` pseudo-claims
 
-All of it follows from how often each source is right and of how many claims, which add up over
-blocks; so it is fitted anew in every round, without a look at any claim. Weights are drawn from a
-normal distribution of unknown spread. All spreads are tried, and each counts as far as it makes
-what was counted likely (empirical Bayes): where features tell nothing, weights are next to zero.
+The fit needs only the number of claims of each source and the number of right ones. These counts
+add up over blocks, so the regression is fitted in every round without the claims. Weights have a
+normal prior of unknown spread. Several spreads are tried, and each counts in proportion to its
+likelihood (empirical Bayes). If features explain nothing, weights are close to zero.
 
-How often a source is right is itself not seen but judged. Weights are learned as if it were seen,
-as the M-step of expectation maximisation does; how sure they are is told by what remains of that
-information when what is missing is taken away (Louis 1982, `Fit.less_sure`).
+The number of right claims is not observed but estimated. The M-step of expectation maximisation
+learns weights as if it were observed. The uncertainty of the weights is computed from the observed
+information: the complete information less the missing part (Louis 1982, `Fit.less_sure`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.prior import CountBySource, PriorRates
+from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import logit, sigmoid
 from veracity.encoding.block import BoolArray, FloatArray
+from veracity.trees import CountBySource
 
 SPREADS = np.geomspace(0.02, 2.56, 15)
 """Standard deviations that weights may have, in log-odds: from nothing to all there can be."""
@@ -35,13 +36,13 @@ SPREAD_OF_MEAN = 1.0
 """Spread, in log-odds, of a source of average features around the mean of all claims."""
 
 LEAST_MEAN = 1e-3
-"""The mean of all claims comes no closer to zero or one than this."""
+"""Smallest distance of the mean of all claims from zero and one."""
 
 MOST_STEPS, STILL = 50, 1e-9
-"""Steps of Newton's method, mostly four to eight, and a step that is none."""
+"""Largest number of steps of Newton's method (usually four to eight), and size of the last step."""
 
 LONGEST_STEP = 3.0
-"""Log-odds by which a step may move what is expected of a source."""
+"""Largest change of a source's expected log-odds in one step."""
 
 MOST_MISSING = 0.9
 """The share of the information on a weight that can be missing: its error is at most 3.2 times as
@@ -59,7 +60,7 @@ class Counts(NamedTuple):
 
 
 class Beforehand(NamedTuple):
-    """A rate as it is expected without features.
+    """Expected rate without features.
 
     Its mean over all claims; by how much that of each source is expected to differ, in log-odds;
     which sources learning may move; and of how many pseudo-claims what is expected is worth.
@@ -146,7 +147,7 @@ class Regression(NamedTuple):
         )
 
     def shrunk(self, rate: int, counts: Counts, known: Beforehand) -> tuple[FloatArray, Regression]:
-        """Return the rates of the sources, shrunk towards the predictions, and what is learned.
+        """Return the rates of the sources, shrunk towards the predictions, and the fit.
 
         Rates are not kept clear of zero and one.
         """
@@ -154,7 +155,7 @@ class Regression(NamedTuple):
         start = known.strength * learned.expected(rate, known.offset)
         return (counts.right + start) / (counts.total + known.strength), learned
 
-    def worth(self, rate: int) -> Fit:
+    def effects(self, rate: int) -> Fit:
         """Return the effects of features on one rate."""
         return Fit(self.weight[rate], self.covariance[rate], self.rows, self.strength)
 
@@ -186,7 +187,7 @@ class Shifts(NamedTuple):
         fit = fitted(self.rows, told, offset, self.weight)
         return self._replace(weight=fit.weight, covariance=fit.covariance)
 
-    def worth(self, accuracy: float) -> Fit:
+    def effects(self, accuracy: float) -> Fit:
         """Return the effects of features, for a source of this accuracy."""
         weight = self.weight.copy()
         weight[0] += logit(np.array(accuracy))
@@ -243,7 +244,7 @@ def _averaged(precision: FloatArray, pull: FloatArray, spreads: FloatArray) -> F
 
 
 def _effective(counts: Counts, strength: float) -> Counts:
-    """Return the counts as far as they are independent: never more than strength + 1.
+    """Return the effective number of independent counts: at most strength + 1.
 
     Claims of one source share its own deviation: their variance is that of a beta-binomial.
     """
@@ -252,7 +253,7 @@ def _effective(counts: Counts, strength: float) -> Counts:
 
 
 def _share(total: FloatArray, strength: float) -> FloatArray:
-    """Return how much each of so many claims counts."""
+    """Return the weight of each claim, given their number."""
     return np.asarray((strength + 1.0) / (strength + total))
 
 

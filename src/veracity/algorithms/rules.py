@@ -1,4 +1,4 @@
-"""From weights to plausibilities: what claims add to scores, and what follows from scores."""
+"""Rules that turn the weights of claims into scores, and scores into plausibilities."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from veracity import kernels
 from veracity.encoding.block import SAME, UNKNOWN, Block, BoolArray, FloatArray, IntArray
-from veracity.kernels.loading import kernels
 
 Rule = Literal["softmax", "sigmoid", "share", "mean", "balance", "estimate"]
-"""How plausibilities follow from scores.
+"""Rules by which plausibilities follow from scores.
 
-- softmax: exp(score) as a share of all, and of what nobody claims; one fact is true
+- softmax: exp(score) as a share of all, and of the score of unclaimed values; one fact is true
 - sigmoid: 1 / (1 + exp(-score)); each fact is true or false by itself
 - share: score^power as a share of all
-- mean: score over the number of sources that speak, each as far as it counts
-- balance: for^power / (for^power + against^power); the score is for less against. Who supports
-  with a negative weight speaks against, and who opposes with one speaks for
+- mean: score over the number of sources with a claim on the item, each multiplied by its share
+- balance: for^power / (for^power + against^power); the score is for less against. Support with a
+  negative weight counts against, and opposition with a negative weight counts for
 - estimate: for numbers, which are averaged by weight
 """
 
@@ -35,7 +35,7 @@ class Vote(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What the claims of a block add to the scores of its facts, and the rule that follows.
+    """Weights that the claims of a block add to the scores of its facts, and the rule that follows.
 
     The score of a fact is its prior, plus `support` of every source that supports it, plus `oppose`
     of every other source that speaks on its item. A source that supports it with a share of its
@@ -52,24 +52,25 @@ class Weights(NamedTuple):
     prior: float | FloatArray = 0.0
     """The score before any claim: one for all facts, or one per fact; per label, if `confusion`."""
     power: float = 1.0
-    """For shares and balances: of the scores to this power."""
+    """Power of the scores in shares and balances."""
     of_claim: FloatArray | None = None
     pairs: tuple[IntArray, IntArray, FloatArray] | None = None
     pairs_are_one_way: bool = False
     confusion: FloatArray | None = None
     """Logarithms, [source, label that is true, label that is claimed]."""
     shrink_of_item: FloatArray | None = None
-    """With `confusion`: the scores of an item's labels are divided by this."""
+    """Divisor of the scores of an item's labels, with `confusion`."""
     vote: Vote | None = None
-    """With `confusion`: a vote that is mixed into the plausibilities, and so into the scores."""
+    """Vote that is mixed into the plausibilities, and so into the scores, with `confusion`."""
     shift_of_claim: FloatArray | None = None
-    """For an estimate: what is taken off each number before it is averaged, if anything."""
+    """Number subtracted from each claim before averaging, for an estimate."""
     centre_of_item: FloatArray | None = None
-    """For an estimate: the number the prior speaks for; if None, the mean of the item's."""
+    """Prior estimate of each item; if None, the mean of its numbers."""
     unclaimed: float | FloatArray | None = None
-    """For a softmax, the score of what nobody claims: of all items, or of each."""
+    """Score of unclaimed values in a softmax: one for all items, or one per item."""
     account: Literal["exact", "average"] = "exact"
-    """Whether the plausibilities are those of these weights, or these a mean of those drawn by."""
+    """Relation of weights and plausibilities: "exact" if these follow from the weights,
+    "average" if they are a mean over draws, and the weights are those of the average."""
 
 
 def scores(block: Block, weights: Weights) -> FloatArray:
@@ -90,7 +91,7 @@ def scores(block: Block, weights: Weights) -> FloatArray:
 def with_paired(
     of_fact: FloatArray, pairs: tuple[IntArray, IntArray, FloatArray], *, one_way: bool = False
 ) -> FloatArray:
-    """Add to the number of each fact a share of those of the facts it is paired with."""
+    """Add to the number of each fact a share of the numbers of its paired facts."""
     fact, other, share = pairs
     added = np.bincount(fact, of_fact[other] * share, len(of_fact))
     if not one_way:
@@ -125,7 +126,7 @@ def softmax_of_claims(block: Block, of_claim: FloatArray) -> FloatArray:
 
 
 def unclaimed_scores(block: Block, weights: Weights) -> FloatArray:
-    """Return the score of what nobody claims of each item; minus infinity if nothing."""
+    """Return the score of the unclaimed values of each item; minus infinity if all are claimed."""
     if weights.confusion is not None:
         log_joint = label_scores(block, weights)
         log_joint[block.item_of_fact, block.label_of_fact] = -np.inf
@@ -150,18 +151,18 @@ def label_scores(block: Block, weights: Weights) -> FloatArray:
 
 
 LEAST_PLAUSIBLE = 1e-12
-"""Least plausibility of a label where a vote is mixed in."""
+"""Smallest plausibility of a label if a vote is mixed in."""
 
 NOT_AHEAD = 0.9
-"""Share of the weight under which a vote would put another label level with the answer: so much of
-it is left where it is cut."""
+"""Weight of a vote after it is cut, as a share of the weight at which another label would tie with
+the answer."""
 
 
 def _with_vote(score: FloatArray, vote: Vote) -> FloatArray:
-    """Return scores of which the softmax is that of `score`, mixed with the vote.
+    """Return scores whose softmax is that of `score`, mixed with the vote.
 
-    The answer stays the answer: where the vote would put another label first, its weight is cut for
-    that item. Labels level in score are told apart by the vote. A weight of one is never cut.
+    The answer never changes: if the vote would put another label first, its weight is cut for that
+    item. The vote decides between labels of equal score. A weight of one is never cut.
     """
     p = label_probabilities(score)
     highest = highest_of_rows(score)
@@ -198,7 +199,7 @@ def sum_of_rows(table: FloatArray) -> FloatArray:
 
 
 def clamp_labels(label: FloatArray, block: Block) -> FloatArray:
-    """Set known labels to one; where a known value is claimed by nobody, some other is true."""
+    """Set known labels to one; where the known value is unclaimed, rule out the claimed ones."""
     is_known = block.known_of_fact != UNKNOWN
     if not is_known.any():
         return label
@@ -242,7 +243,7 @@ def popularity(block: Block) -> FloatArray:
 
 
 def surprise(block: Block) -> FloatArray:
-    """Return what each fact gains by each of its claims if all who err name popular false values.
+    """Return the gain of each fact by each of its claims if sources that err name popular values.
 
     If value v is true, each of the n - m claims for others falls on value c with probability
     m_c / (n - m), where m and m_c claims name v and c. Up to what all values of the item have in

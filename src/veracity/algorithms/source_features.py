@@ -19,16 +19,16 @@ from veracity.algorithms.feature_table import (
 )
 from veracity.encoding.block import FloatArray
 from veracity.errors import BadValue
-from veracity.io.notes import quoted_list
+from veracity.io.reader import quoted_list
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 
 MOST_COLUMNS = 300
-"""Numbers by which a source may be described: a square of so many is inverted in every round."""
+"""Largest number of numeric features of a source; a matrix of this size is inverted every round."""
 
 
 class FeaturePart(NamedTuple):
-    """One number of those that describe a source: a feature, or whether it is at one level."""
+    """Numeric description of a source: a feature, or an indicator of one level."""
 
     feature: str
     level: str | None
@@ -46,7 +46,7 @@ class FeatureColumn:
 
     name: str
     levels: tuple[str, ...] | None = None
-    """None for numbers."""
+    """Levels of a column of text; None for numbers."""
     mean: float = 0.0
     scale: float = 1.0
     has_missing: bool = False
@@ -57,7 +57,7 @@ class FeatureColumn:
 
     @classmethod
     def of(cls, column: pl.Series) -> FeatureColumn | None:
-        """Choose the rule for a column; None if it is the same for all sources."""
+        """Choose the rule for a column; None if all sources have the same value."""
         has_missing = bool(column.null_count())
         told = column.drop_nulls()
         if column.dtype == pl.Float64:
@@ -70,14 +70,14 @@ class FeatureColumn:
 
     @property
     def parts(self) -> list[FeaturePart]:
-        """The numbers that it becomes."""
+        """Return the numeric descriptions that the column becomes."""
         missing = [FeaturePart(self.name, MISSING, 1.0)] if self.has_missing else []
         if self.levels is None:
             return [FeaturePart(self.name, None, self.scale), *missing]
         return [*(FeaturePart(self.name, level, 1.0) for level in self.levels), *missing]
 
     def encoded(self, column: pl.Series) -> FloatArray:
-        """[row, part]: the column as numbers; what was never met is like all others."""
+        """Return [row, part]: the column as numbers; new levels count as average."""
         is_null = column.is_null()
         if self.levels is None:
             standard = (column.cast(pl.Float64) - self.mean) / self.scale
@@ -133,7 +133,7 @@ class SourceFeatures:
 
     @property
     def parts(self) -> list[FeaturePart]:
-        """The numbers that describe a source, behind the first, which is one."""
+        """Return the numeric descriptions of a source, without the constant."""
         return [part for column in self.columns for part in column.parts]
 
     @property
@@ -181,7 +181,7 @@ class SourceFeatures:
         return cls(columns, pl.DataFrame(schema={"source": pl.String, **types}))
 
     def with_table(self, table: pl.DataFrame) -> SourceFeatures:
-        """Add the table that was stored; raise ValueError if it is another one."""
+        """Add the stored table; raise ValueError if it is a different table."""
         if list(table.schema.items()) != list(self.table.schema.items()):
             raise ValueError("source_features.parquet does not have the columns that were learned")
         if table["source"].null_count() or table["source"].n_unique() != len(table):

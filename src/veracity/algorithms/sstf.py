@@ -1,4 +1,4 @@
-"""SSTF: what is known to be true or false spreads over a graph of facts and sources.
+"""SSTF: known truths and known errors spread over a graph of facts and sources.
 
 Yin, Tan: Semi-Supervised Truth Discovery (WWW 2011).
 """
@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, BySource, Memory, Tally, Turn
+from veracity import kernels
+from veracity.algorithms.base import Algorithm, Memory, Tally, Turn
 from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import item_sums, popularity, ratio, share_of_item
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.encoding.survey import Survey
-from veracity.kernels.loading import kernels
+from veracity.trees import BySource
 
 
 class Confidences(NamedTuple):
@@ -43,7 +44,6 @@ class SSTF(Algorithm[Confidences]):
 
     name = "sstf"
     kinds = ("categorical",)
-    state_type = Confidences
     takes_shares = True
 
     conflict: float = bounded(1.0, at_least=0)
@@ -70,10 +70,6 @@ class SSTF(Algorithm[Confidences]):
         mean = ratio(supported, n_supported)
         return Confidences(np.where(n_supported > 0.0, mean, state.confidence))
 
-    def change(self, before: Confidences, after: Confidences) -> float:
-        """Return the largest move of any confidence."""
-        return float(np.abs(after.confidence - before.confidence).max())
-
     def calibrate(self, state: Confidences, prior: PriorRates) -> Confidences:
         """Correct the confidences by the known truths, of which there are few among all facts."""
         right = prior.weigh_known_accuracy((1.0 + state.confidence) / 2.0)
@@ -88,7 +84,7 @@ class SSTF(Algorithm[Confidences]):
         return state.confidence
 
     def _confidence(self, block: Block, state: Confidences) -> FloatArray:
-        """Where all forces on each fact of an item balance, given the confidences of the sources.
+        """Return the equilibrium of each fact of an item, given the confidences of the sources.
 
         With m claims for a fact and t the confidences of their sources, v where the vote has it,
         w the repulsion and k the values of the item,

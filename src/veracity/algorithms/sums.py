@@ -15,32 +15,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import (
-    Algorithm,
-    BySource,
-    Memory,
-    Phase,
-    Step,
-    Tally,
-    Turn,
-    clamp_known,
-)
+from veracity import kernels
+from veracity.algorithms.base import Algorithm, Memory, Phase, Step, Tally, Turn, clamp_known
 from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, share_of_item
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.encoding.survey import Largest, Survey
-from veracity.kernels.loading import kernels
+from veracity.trees import BySource
 
 MOST_GROWTH = 20.0
-"""Beyond this, the power of what a million sources invest could overflow."""
+"""Maximum growth: with a larger one, the power of a million sources' investments could overflow."""
 
 LEAST_INVESTED = 1e-250
-"""Less counts as nothing: dividing by it could overflow."""
+"""Minimum investment: smaller ones count as zero, as dividing by them could overflow."""
 
 
 class Sides(NamedTuple):
-    """A number for each fact, and one for its denial: zero where denials are no claims."""
+    """Numbers for each fact and for its denial; zero if denials are not claims."""
 
     fact: FloatArray
     denial: FloatArray
@@ -73,7 +65,6 @@ class Sums(Algorithm[Standing]):
     """
 
     name = "sums"
-    state_type = Standing
     takes_shares = True
 
     max_rounds: int = bounded(20, at_least=1)
@@ -101,11 +92,11 @@ class Sums(Algorithm[Standing]):
         return (Largest(max(belief.fact.max(), belief.denial.max())),)
 
     def learn_largest(self, state: Standing, total: Tally) -> Standing:
-        """Learn what beliefs are divided by: one if nobody is believed anything."""
+        """Learn the divisor of beliefs: the largest belief, or one if all are zero."""
         return state._replace(largest=float(total[0]) or 1.0)
 
     def tally(self, block: Block, state: Standing, turn: Turn) -> Tally:
-        """Count what its claims pay each source, given the beliefs that the last trusts make."""
+        """Sum the beliefs in each source's claims, given the trusts of the last round."""
         if state.is_first:
             voters = votes(block, np.ones_like(state.trust), state.has_denials)
             belief = self.first_belief(block, voters, state.has_denials)
@@ -125,7 +116,7 @@ class Sums(Algorithm[Standing]):
         return state.trust
 
     def weigh(self, block: Block, state: Standing, memory: Memory = None) -> Weights:
-        """Weigh what a source has at stake, for its claims and against what they exclude.
+        """Weigh the stakes of sources, for their claims and against the facts these exclude.
 
         Belief is a power of the sum; plausibility, a share of the belief in all that exclude one
         another.
@@ -140,11 +131,11 @@ class Sums(Algorithm[Standing]):
         return self.grow(state, survey.names)._replace(n_claims=survey.claims_of_source)
 
     def stake(self, state: Standing) -> FloatArray:
-        """Return what a source has at stake in each of its claims: its trust."""
+        """Return the stake of a source in each of its claims: its trust."""
         return state.trust
 
     def power(self) -> float:
-        """Return the power to which the sum of what is at stake is the belief."""
+        """Return the exponent that turns the sum of stakes into belief."""
         return 1.0
 
     def first_belief(self, block: Block, voters: Sides, has_denials: bool) -> Sides:
@@ -169,8 +160,8 @@ class Sums(Algorithm[Standing]):
 class AverageLog(Sums):
     """Trust of a source: the mean belief in its claims, times the logarithm of their number.
 
-    Between the sum, which favours those who claim much, and the mean, which favours those who
-    claim little. Parameters are those of `Sums`.
+    It lies between the sum, which favours sources with many claims, and the mean, which favours
+    sources with few. Parameters are those of `Sums`.
     """
 
     name = "average-log"
@@ -183,12 +174,12 @@ class AverageLog(Sums):
 
 @dataclass(frozen=True, kw_only=True)
 class Investment(Sums):
-    """Trust of a source: what its claims pay it. Belief: what is invested, to a power.
+    """Trust of a source: the returns of its claims. Belief: the investments, to a power.
 
     Parameters
     ----------
     growth
-        The power, g in the paper: above one, what is widely believed gains on what is not.
+        The power, g in the paper: above one, beliefs of many sources gain on others.
     max_rounds, tolerance
         As for `Sums`.
     """
@@ -198,11 +189,11 @@ class Investment(Sums):
     growth: float = bounded(1.2, at_least=1.0, at_most=MOST_GROWTH)
 
     def stake(self, state: Standing) -> FloatArray:
-        """Return i(s) = T(s) / |C_s|, what a source invests in each of its claims."""
+        """Return i(s) = T(s) / |C_s|, the investment of a source in each of its claims."""
         return np.asarray(state.trust / np.maximum(state.n_claims, 1.0))
 
     def power(self) -> float:
-        """Return g: belief is what is invested to this power."""
+        """Return g, the exponent of the investments."""
         return self.growth
 
     def first_belief(self, block: Block, voters: Sides, has_denials: bool) -> Sides:
@@ -219,7 +210,7 @@ class Investment(Sums):
         return votes(block, self.stake(state), state.has_denials)
 
     def pay(self, block: Block, belief: Sides, state: Standing) -> FloatArray:
-        """Σ B(c) / I(c) over the claims of a source: what is paid for each unit invested."""
+        """Return Σ B(c) / I(c) over the claims of a source: the return on each unit invested."""
         per_unit = Sides(*map(_per_unit, belief, self.invested(block, state)))
         return earned(block, per_unit, len(state.trust))
 
@@ -230,10 +221,10 @@ class Investment(Sums):
 
 @dataclass(frozen=True, kw_only=True)
 class PooledInvestment(Investment):
-    """Like `Investment`, but what is invested in an item is shared out, not grown.
+    """Like `Investment`, but the investments in an item are shared out, not grown.
 
-    So an item on which many speak makes nobody rich. Parameters are those of `Investment`, with
-    the paper's own defaults.
+    So no source gains from an item with many claims. Parameters are those of `Investment`, with the
+    paper's own defaults.
     """
 
     name = "pooled-investment"
@@ -242,11 +233,11 @@ class PooledInvestment(Investment):
     max_rounds: int = bounded(10, at_least=1)
 
     def power(self) -> float:
-        """Return 1 + g: what is invested, times its share to the power g."""
+        """Return 1 + g: the investments, times their share to the power g."""
         return 1.0 + self.growth
 
     def first_belief(self, block: Block, voters: Sides, has_denials: bool) -> Sides:
-        """Return the paper's uniform prior: one over the claims that exclude one another."""
+        """Return the paper's uniform prior: 1 / the number of claims that exclude each other."""
         is_claimed = Sides(np.sign(voters.fact), np.sign(voters.denial))
         return share(block, is_claimed, has_denials)
 
@@ -270,7 +261,7 @@ def votes(block: Block, weight_of_source: FloatArray, has_denials: bool) -> Side
 
 
 def earned(block: Block, pay: Sides, n_sources: int) -> FloatArray:
-    """Add up what its claims pay each source."""
+    """Add up the beliefs in the claims of each source."""
     of_facts: FloatArray = kernels.count_votes(block, pay.fact, n_sources)[:, 0]
     denied = kernels.count_votes(block, pay.denial, n_sources)
     of_denials: FloatArray = np.maximum(denied[:, 2] - denied[:, 0], 0.0)
@@ -278,7 +269,7 @@ def earned(block: Block, pay: Sides, n_sources: int) -> FloatArray:
 
 
 def share(block: Block, sides: Sides, has_denials: bool) -> Sides:
-    """Return shares in what excludes one another; equal ones where that is nothing."""
+    """Return the shares of facts that exclude one another; equal shares where all are zero."""
     if not has_denials:
         return Sides(share_of_item(sides.fact, block), np.zeros_like(sides.fact))
     total = sides.fact + sides.denial
@@ -295,6 +286,6 @@ def clamp_sides(block: Block, belief: Sides, has_denials: bool) -> Sides:
 
 
 def _per_unit(belief: FloatArray, invested: FloatArray) -> FloatArray:
-    """Return what a claim pays for each unit invested in it; nothing where nothing was."""
+    """Return the return of a claim on each unit invested in it; zero without investment."""
     is_some = invested > LEAST_INVESTED
     return np.where(is_some, belief / np.where(is_some, invested, 1.0), 0.0)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, BySource, Labels, Memory, Phase, Step, Tally, Turn
+from veracity.algorithms.base import Algorithm, Labels, Memory, Phase, Step, Tally, Turn
 from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, ratio, scores, sigmoid
@@ -19,14 +19,15 @@ from veracity.algorithms.sums import Sides, clamp_sides, earned
 from veracity.encoding.block import Block, FloatArray
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
-from veracity.similarity import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
+from veracity.trees import BySource
+from veracity.values import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
 
 LEAST_DOUBT = float(np.finfo(np.float64).epsneg)
-"""No source is doubted less: a trust of one would outweigh any number of others."""
+"""Smallest doubt in a source, since a trust of one would outweigh any number of others."""
 
 
 class Doubts(NamedTuple):
-    """One less the trust of each source, how much it claims, and the values that are compared."""
+    """Doubts (one less the trust) of each source, its number of claims, and the compared values."""
 
     doubt: BySource  # not the trust itself: close to one that has no digits left
     n_claims: BySource
@@ -36,19 +37,19 @@ class Doubts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TruthFinder(Algorithm[Doubts]):
-    """Confidence in a fact: what is left of doubt when the doubts of its sources are multiplied.
+    """Confidence in a fact: one less the product of the doubts of its sources.
 
     Parameters
     ----------
     similarity
-        How similar two values of an item are, from 0 to 1: a similar value speaks for a fact, a
-        different one against it. Without (None), values of an item know nothing of each other.
+        Similarity of two values of an item, from 0 to 1: a similar value supports a fact, a
+        different one opposes it. If None, values of an item do not affect each other.
     base_similarity
-        The similarity that speaks neither for nor against.
+        The similarity that neither supports nor opposes.
     influence
-        How much similar facts weigh, rho in the paper.
+        Weight of similar facts, rho in the paper.
     dampening
-        How much evidence weighs, as sources may copy, gamma in the paper.
+        Weight of evidence, as sources may copy, gamma in the paper.
     initial_trust
         The trust of every source before the first round.
     most_values
@@ -58,7 +59,6 @@ class TruthFinder(Algorithm[Doubts]):
     """
 
     name = "truth-finder"
-    state_type = Doubts
     takes_shares = True
 
     similarity: Similarity | None = BY_KIND
@@ -98,7 +98,7 @@ class TruthFinder(Algorithm[Doubts]):
         return state._replace(doubt=np.maximum(mean, LEAST_DOUBT))
 
     def change(self, before: Doubts, after: Doubts) -> float:
-        """One less the cosine of the trusts before and after."""
+        """Return one less the cosine of the trusts before and after."""
         one, other = _direction(1.0 - before.doubt), _direction(1.0 - after.doubt)
         return float(((one - other) ** 2).sum() / 2.0)  # 1 - one·other, without cancellation
 
@@ -114,7 +114,7 @@ class TruthFinder(Algorithm[Doubts]):
         return similar_pairs(values, block.first_fact_of_item, self.similarity, self.most_values)
 
     def weigh(self, block: Block, state: Doubts, memory: Memory = None) -> Weights:
-        """Gamma tau(s), of which similar facts have their share; or the same against a denial.
+        """Return gamma tau(s), which similar facts share, or its negative for a denial.
 
         The confidences are made to add up to one over what excludes one another: an item's facts
         under a single truth, a fact and its denial elsewhere.
@@ -128,7 +128,7 @@ class TruthFinder(Algorithm[Doubts]):
         return Weights("softmax", evidence, pairs=pairs)
 
     def _evidence(self, block: Block, state: Doubts, memory: Memory) -> Sides:
-        """Gamma sigma*(c) of each fact, and of its denial.
+        """Return gamma sigma*(c) of each fact, and of its denial.
 
         sigma*(c) = sigma(c) + rho Σ sigma(c') imp(c' → c), sigma(c) = Σ -log(1 - t(s)) over the
         sources of c. The implication imp(c' → c) is the similarity of the two values less the base

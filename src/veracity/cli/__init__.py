@@ -1,4 +1,4 @@
-"""The command ``veracity``: arguments in, the same public calls, tables or JSON out."""
+"""Run the command ``veracity``: parse options, call public functions, print tables or JSON."""
 
 from __future__ import annotations
 
@@ -14,27 +14,19 @@ from typing import Any, TextIO
 import click
 
 from veracity._version import __version__
-from veracity.cli.asking import ask, estimate
-from veracity.cli.commands import compare, demo, discover, evaluate, generate
-from veracity.cli.differing import diff
-from veracity.cli.explaining import explain
-from veracity.cli.exporting import export
-from veracity.cli.inspecting import check, profile
-from veracity.cli.judging import judge, update
+from veracity.cli.claims import check, compare, discover, judge, profile, tune, update
+from veracity.cli.data import demo, generate, study
 from veracity.cli.options import example
-from veracity.cli.plotting import plot
-from veracity.cli.reporting import report
-from veracity.cli.study import study
-from veracity.cli.tuning import tune
+from veracity.cli.runs import ask, diff, estimate, evaluate, explain, export, plot, report
 from veracity.errors import MissingColumn, ParameterError, VeracityError
 from veracity.printing import Filtered, in_short, message
 
 
 class Commands(click.Group):
-    """Commands whose errors are one sentence and an exit code: 1 bad input, 2 bad usage."""
+    """Commands whose errors become a sentence and an exit code: 1 is bad input, 2 is bad usage."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a command, and explain what went wrong instead of showing a traceback."""
+        """Run a command; on an error, explain it instead of showing a traceback."""
         kwargs["standalone_mode"] = False
         _end_as_by_ctrl_c()
         with _filtered():
@@ -50,16 +42,16 @@ class Commands(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order they are most often needed."""
+        """List the commands, those needed most often first."""
         return list(self.commands)
 
 
 _requests: list[int] = []
-"""The signals that asked this command to end: libraries may make errors of their own of that."""
+"""Signals that asked this command to end; libraries may turn them into errors of their own."""
 
 
 def _end_as_by_ctrl_c() -> None:
-    """Let requests to end, and a terminal that is closed, remove temporary files as Ctrl-C does."""
+    """Remove temporary files on a request to end or a closed terminal, as on Ctrl-C."""
     _requests.clear()
 
     def stop(number: int, frame: object) -> None:
@@ -74,9 +66,9 @@ def _end_as_by_ctrl_c() -> None:
 
 @contextlib.contextmanager
 def _filtered() -> Iterator[None]:
-    """Let all that is printed pass one place, which spells out what a terminal would obey.
+    """Escape control characters in all output, and hide warnings of other libraries.
 
-    Warnings of other libraries are for those who write programs, and are not shown.
+    Such warnings are for programmers, not for users of the command line.
     """
     streams = sys.stdout, sys.stderr
     for stream in streams:
@@ -93,7 +85,7 @@ def _filtered() -> Iterator[None]:
 
 
 def _refuse_bytes(arguments: Sequence[str] | None) -> None:
-    """Refuse what was typed but is no text, such as a name in another encoding."""
+    """Refuse arguments that are not valid text, such as a name in another encoding."""
     for argument in sys.argv[1:] if arguments is None else arguments:
         try:
             argument.encode()
@@ -108,7 +100,7 @@ ENDED_TOO_SOON = "what was read ended too soon; copy or write it again"
 
 
 def _explain(error: BaseException) -> int:
-    """Say what went wrong in one sentence, and list what can be said; give the exit code."""
+    """Say in one sentence what went wrong, list the allowed choices, and return the exit code."""
     choices: tuple[str, ...] = ()
     match error:
         case click.ClickException():
@@ -146,12 +138,12 @@ def _explain(error: BaseException) -> int:
 
 
 def _in_parts(error: VeracityError) -> tuple[str, tuple[str, ...]]:
-    """What is wrong; and what can be said, if there is a choice."""
+    """Return what is wrong, and the allowed choices if there are any."""
     return (error.told, error.choices) if isinstance(error, MissingColumn) else (str(error), ())
 
 
 def _tell(text: str) -> None:
-    """Print on standard error, if anybody is there to be told."""
+    """Print on standard error, if it is still open."""
     try:
         click.echo(text, err=True, nl=False)
     except OSError:
@@ -163,7 +155,7 @@ def _leave_stdout() -> None:
 
 
 def _leave(stream: TextIO) -> None:
-    """Let what is still to be printed go nowhere, so that it cannot fail again at the exit."""
+    """Discard output that is still buffered, so that it cannot fail again at exit."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

@@ -1,4 +1,4 @@
-"""Options that commands share."""
+"""Options of the commands, each defined once, and their conversion to Python arguments."""
 
 from __future__ import annotations
 
@@ -15,24 +15,98 @@ import click
 from veracity.algorithms.catalogue import algorithms, entry_of, no_algorithm
 
 KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
-"""Written out, so that ``--help`` need not load the library; a test compares."""
+"""Kinds of claims, copied here so that ``--help`` need not load the library. A test compares."""
 
 ENDINGS = ".csv, .tsv, .xlsx, .json, .jsonl or .parquet"
-"""Of files that a table is written to, as ``io.table_file`` has them."""
+"""File endings for tables, as in ``io.table_file``."""
 
 SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
-ABOVE_0 = click.FloatRange(0.0, min_open=True)
+PROBABILITY = click.FloatRange(0.0, 1.0)
 
 MOST_PER_CORE = 4
-"""Polars starts all its threads at once; more than so many for a core keep each other from work."""
+"""Largest number of Polars threads per core; all of them start at once, and more are slower."""
 
 Decorator = Callable[[Any], Any]
 
 
-def _split_columns(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> dict[str, str] | None:
-    """Pairs such as ``source=website,value=price``; quotes keep a comma in a name."""
+class Command(click.Command):
+    """A command whose help lists its options in groups."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments; ``--normalise`` may have a value or none: ``--normalise=VALUE``."""
+        end = args.index("--") if "--" in args else len(args)
+        bare = [f"{one}={ALL}" if one == "--normalise" else one for one in args[:end]]
+        return super().parse_args(ctx, bare + args[end:])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, group by group."""
+        records: dict[str, list[tuple[str, str]]] = {group: [] for group in OPTIONS}
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx) if isinstance(one, click.Option) else None
+            if record is not None:
+                group = next((g for g, names in OPTIONS.items() if one.name in names), OTHERS)
+                records.setdefault(group, []).append(record)
+        for group, rows in records.items():
+            if rows:
+                with formatter.section(group):
+                    formatter.write_dl(rows)
+
+
+def option(name: str, **changed: Any) -> Decorator:
+    """Return the option with this name; a command may change some of its settings."""
+    settings = next(names[name] for names in OPTIONS.values() if name in names)
+    flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
+    return click.option(flag, name, **{**settings, **changed})
+
+
+def takes(*names: str) -> Decorator:
+    """Add options to a command, in this order."""
+
+    def add(command: Any) -> Any:
+        for name in reversed(names):
+            command = option(name)(command)
+        return command
+
+    return add
+
+
+def example(command: str) -> str:
+    """Return an example for the end of a help text."""
+    return f"\b\nExample:\n  {command}"  # \b keeps click from joining the lines
+
+
+# --- types and callbacks --------------------------------------------------------------------------
+
+
+class RunFolder(click.Path):
+    """Type of the folder of a result; raises an error for the address of a database."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path of the folder."""
+        if "://" in str(value):
+            importlib.import_module("veracity.result").load(value)
+        return super().convert(value, param, ctx)
+
+
+class Target(click.Path):
+    """Type of a folder, a file, or the address of a database, which is left as typed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a path, or the text of an address."""
+        return value if "://" in str(value) else super().convert(value, param, ctx)
+
+
+class AlgorithmOption(click.Option):
+    """Option that takes the name of an algorithm; its help lists all names."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the help of the option, including the algorithms of other packages."""
+        record = super().get_help_record(ctx)
+        return record and (record[0], f"{record[1]} There are {', '.join(algorithms())}.")
+
+
+def _pairs(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str] | None:
+    """Split pairs such as ``source=website,value=price``; quotes keep a comma in a name."""
     if value is None:
         return None
     columns: dict[str, str] = {}
@@ -54,273 +128,35 @@ def _split_columns(
     return columns
 
 
-def algorithm_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """The name of an algorithm; of one that there is not, the nearest is told."""
+def _kinds_of_values(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> bool | dict[str, str]:
+    """Return True for ``--normalise`` alone, and pairs for ``--normalise=ATTRIBUTE=KIND,...``."""
+    return value is not None and (value == ALL or _pairs(ctx, param, value) or {})
+
+
+def _algorithm_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Return the name of an algorithm; for an unknown one, suggest the nearest."""
     if value is not None and entry_of(value) is None:
         raise click.BadParameter(no_algorithm(value), ctx, param)
     return value
 
 
-class AlgorithmOption(click.Option):
-    """An option that takes the name of an algorithm; its help lists all of them."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """As that of any option, with the algorithms of other packages, too."""
-        record = super().get_help_record(ctx)
-        return record and (record[0], f"{record[1]} There are {', '.join(algorithms())}.")
-
-
-def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    """Names of algorithms, such as ``ltd-rbm,mle``."""
-    if value is None:
-        return None
-    names = [name.strip() for name in value.split(",")]
-    for name in names:
-        algorithm_name(ctx, param, name)
+def _algorithm_names(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> list[str] | None:
+    """Split names of algorithms, such as ``ltd-rbm,mle``."""
+    names = None if value is None else [name.strip() for name in value.split(",")]
+    for name in names or ():
+        _algorithm_name(ctx, param, name)
     return names
 
 
-def pairs_of(given: Sequence[str], option: str) -> dict[str, str]:
-    """Pairs such as ``strength=2``, of an option that may be given several times."""
-    pairs: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip() or not value.strip():
-            raise click.UsageError(f"{option}: {text!r} is not of the form strength=2")
-        if name.strip() in pairs:
-            raise click.UsageError(f"{option} names {name.strip()} twice")
-        pairs[name.strip()] = value
-    return pairs
-
-
-def example(command: str) -> str:
-    """An example for the end of a help text."""
-    return f"\b\nExample:\n  {command}"  # \b keeps click from joining the lines
-
-
-def number_option(
-    name: str, kind: click.IntRange | click.FloatRange, default: float, meaning: str
-) -> Decorator:
-    """An option that takes a number within limits."""
-    metavar = "N" if isinstance(kind, click.IntRange) else "P"
-    return click.option(
-        name, type=kind, default=default, show_default=True, metavar=metavar, help=meaning
-    )
-
-
-folder_option = click.option(
-    "--out", type=click.Path(path_type=Path), metavar="RUN", help="Folder to write the result to."
-)
-_out_option = click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="RUN|FILE",
-    help=f"Folder to write the result to; or file for the truths alone: {ENDINGS}.",
-)
-_csv_option = click.option(
-    "--csv", is_flag=True, help="Write the tables of the folder as CSV files, too."
-)
-_records_option = click.option(
-    "--records",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File for records: one row per entity, one column per attribute; endings as for --out.",
-)
-_with_records_option = click.option(
-    "--with-records",
-    is_flag=True,
-    help="With --to: a table of records, too; its lists are one text.",
-)
-_plausibility_option = click.option(
-    "--plausibility",
-    is_flag=True,
-    help="With --records or --with-records: a column of plausibilities beside each attribute.",
-)
-kind_option = click.option(
-    "--kind",
-    type=click.Choice(KIND_NAMES),
-    default="categorical",
-    show_default=True,
-    metavar="KIND",
-    help="categorical (one value of an item is true), multiple (several may be), binary (rows "
-    "call facts true or false), or numeric (values are estimates of a number).",
-)
-known_option = click.option(
-    "--known",
-    metavar="TRUTHS",
-    help="Known truths: their items keep them, and sources are judged by them.",
-)
-claims_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-columns_option = click.option(
-    "--columns",
-    callback=_split_columns,
-    metavar="PART=COLUMN,...",
-    help="Which column plays which part, e.g. source=website,value=price; time=COLUMN lets only "
-    "the newest claim of a source count, weight=COLUMN says how much a claim counts.",
-)
-encoding_option = click.option(
-    "--encoding", default="utf-8", show_default=True, metavar="E", help="Encoding of text files."
-)
-_wide_option = click.option(
-    "--wide",
-    type=click.Choice(["attributes", "sources", "entities", "samples"]),
-    metavar="BY",
-    help="What each further column of a wide table is: attributes or sources, which are recognised "
-    "where they are plain; entities; or samples, as of a model that was asked several times.",
-)
-_source_from_option = click.option(
-    "--source-from",
-    type=click.Choice(["filename", "sheet", "table"]),
-    metavar="PLACE",
-    help="What names the source where no column does: filename, sheet, or table.",
-)
-_samples_option = click.option(
-    "--samples",
-    is_flag=True,
-    help="Rows of one source about one item are samples: each value counts by its share.",
-)
-_table_option = click.option(
-    "--table",
-    "tables",
-    multiple=True,
-    metavar="TABLE",
-    help="The table or view of a database that has the claims; may be given repeatedly.",
-)
-_query_option = click.option(
-    "--query", metavar="SQL", help="A query to a database that gives the claims."
-)
-_to_option = click.option(
-    "--to",
-    metavar="ADDRESS",
-    help="Database to write truths, facts, sources and notes to; #SCHEMA behind it says where.",
-)
-_normalise_flag = click.option(
-    "--normalise",
-    is_flag=True,
-    help="Bring values that mean the same, such as 7:05 PM and 19:05, to one spelling.",
-)
-_value_kinds_option = click.option(
-    "--value-kinds",
-    callback=_split_columns,
-    metavar="ATTRIBUTE=KIND,...",
-    help="Normalise, reading these as time, date, datetime, number, identifier, text or unchanged.",
-)
-
-
-def normalise_options(command: Any) -> Any:
-    """Whether and how values are normalised."""
-    return _normalise_flag(_value_kinds_option(command))
-
-
-def _chosen_normalise(options: dict[str, Any]) -> Any:
-    """What `normalise_options` gave, as ``read_claims`` takes it."""
-    is_wanted, kinds = options.pop("normalise"), options.pop("value_kinds")
-    return is_wanted if kinds is None else kinds
-
-
-def table_options(command: Any) -> Any:
-    """What the columns of a table are, and how its text is written."""
-    for option in (
-        encoding_option,
-        _samples_option,
-        _source_from_option,
-        _wide_option,
-        columns_option,
-    ):
-        command = option(command)
-    return command
-
-
-def database_options(command: Any) -> Any:
-    """Which claims of a database are meant."""
-    return _table_option(_query_option(command))
-
-
-def chosen_claims(paths: Sequence[str], options: dict[str, Any]) -> Any:
-    """The paths and what `database_options` gave, as whatever reads claims takes it."""
-    path, *others = paths
-    tables, query = options.pop("tables"), options.pop("query")
-    if not tables and query is None:
-        return [path, *others] if others else path
-    if others:
-        raise click.UsageError("--table and --query are for one database; name its address only")
-    selection_of = importlib.import_module("veracity.io.databases").selection_of
-    found = [selection_of(path, query, table=table) for table in tables or (None,)]
-    return found if len(found) > 1 else found[0]
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-force_option = click.option("--force", is_flag=True, help="Replace the folder, if veracity's own.")
-force_file_option = click.option("--force", is_flag=True, help="Replace a file of this name.")
-_force_all_option = click.option(
-    "--force",
-    is_flag=True,
-    help="Replace the folder, if veracity's own, files of these names, and tables of others in "
-    "--to.",
-)
-
-
-def target_options(command: Any) -> Any:
-    """Where the result is written."""
-    for option in (
-        _force_all_option,
-        _csv_option,
-        _plausibility_option,
-        _records_option,
-        _with_records_option,
-        _to_option,
-        _out_option,
-    ):
-        command = option(command)
-    return command
-
-
-def table_file_options(what: str) -> Decorator:
-    """The file for one table, and whether it may replace another."""
-    out = click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help=f"File for {what}: {ENDINGS}.",
-    )
-    return lambda command: out(force_file_option(command))
-
-
-set_option = click.option(
-    "--set",
-    "parameters",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A parameter of the algorithm, e.g. strength=2; may be given several times.",
-)
-source_features_option = click.option(
-    "--source-features",
-    metavar="TABLE",
-    help="What is known of sources beside their claims: a column with their names, others with "
-    "numbers or text.",
-)
-item_features_option = click.option(
-    "--item-features",
-    metavar="TABLE",
-    help="What is known of items beside their claims: columns entity and, where it is needed, "
-    "attribute, others with numbers or text.",
-)
-seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", help="Seed of what is drawn at random."
-)
-min_plausibility_option = click.option(
-    "--min-plausibility",
-    type=click.FloatRange(0.0, 1.0),
-    metavar="P",
-    help="Leave the value empty where it is less plausible than this.",
-)
-
-
 def use_threads(threads: int | None) -> None:
-    """Let Polars know, which looks when it is loaded: so before it is.
+    """Set the number of threads of Polars before it is loaded; later it has no effect.
 
-    As many row groups of Parquet are read ahead as there are threads. It reads eight at least
-    unless told, which are a quarter of all memory with which ten million claims are read.
+    Also make Polars read ahead as many row groups of Parquet as there are threads. Its default of
+    at least eight takes a quarter of the memory needed to read ten million claims.
     """
     if threads is not None:
         threads = min(threads, MOST_PER_CORE * (os.cpu_count() or 1))
@@ -330,61 +166,263 @@ def use_threads(threads: int | None) -> None:
 
 
 def _used_threads(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
-    """The number of threads, which is told before a command loads anything."""
+    """Return the number of threads, which is set before a command loads anything."""
     use_threads(value)
     return value
 
 
-_threads_option = click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    callback=_used_threads,
-    metavar="N",
-    help="How many threads work; as many as there are cores by default.",
-)
-_memory_option = click.option(
-    "--memory",
-    metavar="AMOUNT",
-    help="How much memory to use, e.g. 8GB; claims that need more are kept on disk. What is free "
-    "by default.",
-)
-_spill_option = click.option(
-    "--spill",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="The folder for that; the one for temporary files by default. It is emptied afterwards.",
-)
-_engine_option = click.option(
-    "--engine",
-    type=click.Choice(["local", "spark"]),
-    default="local",
-    show_default=True,
-    metavar="NAME",
-    help="Where the work is done: local, or spark.",
-)
-_master_option = click.option(
-    "--master",
-    metavar="URL",
-    help="Spark's cluster; local[*], this machine with all its cores, by default.",
+# --- the options ----------------------------------------------------------------------------------
+
+ALL = "yes"
+"""Value of ``--normalise`` when it is given without one."""
+
+OTHERS = "Options"
+"""Group of the options that all commands have, such as ``--help``."""
+
+FLAGS = {"as_json": "--json", "is_random": "--random", "parameters": "--set"}
+"""Names of options that differ from the names of their parameters in Python."""
+
+OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "Reading": {
+        "columns": {
+            "callback": _pairs, "metavar": "PART=COLUMN,...",
+            "help": "Which column plays which part, e.g. source=website,value=price; time=COLUMN "
+            "lets only the newest claim of a source count, weight=COLUMN says how much a claim "
+            "counts.",
+        },
+        "kind": {
+            "type": click.Choice(KIND_NAMES), "default": "categorical", "show_default": True,
+            "metavar": "KIND",
+            "help": "categorical (one value of an item is true), multiple (several may be), "
+            "binary (rows call facts true or false), or numeric (values are estimates of a "
+            "number).",
+        },
+        "wide": {
+            "type": click.Choice(["attributes", "sources", "entities", "samples"]),
+            "metavar": "BY",
+            "help": "What each further column of a wide table is: attributes or sources, which "
+            "are recognised where they are plain; entities; or samples, as of a model that was "
+            "asked several times.",
+        },
+        "source_from": {
+            "type": click.Choice(["filename", "sheet", "table"]), "metavar": "PLACE",
+            "help": "What names the source where no column does: filename, sheet, or table.",
+        },
+        "samples": {
+            "is_flag": True,
+            "help": "Rows of one source about one item are samples: each value counts by its "
+            "share.",
+        },
+        "encoding": {
+            "default": "utf-8", "show_default": True, "metavar": "E",
+            "help": "Encoding of text files.",
+        },
+        "normalise": {
+            "callback": _kinds_of_values, "metavar": "[=ATTRIBUTE[:SOURCE]=KIND,...]",
+            "help": "Bring values that mean the same, such as 7:05 PM and 19:05, to one spelling. "
+            "After =, kinds of attributes: time, date, datetime, number, identifier, text or "
+            "unchanged. With a source, as in =weight:acme=comma+kg, how it writes: comma, point, "
+            "day first, month first or a unit.",
+        },
+        "no_value": {
+            "multiple": True, "metavar": "TEXT",
+            "help": "A text that means that there is no value, e.g. k.A.; may be given repeatedly.",
+        },
+        "known": {
+            "metavar": "TRUTHS",
+            "help": "Known truths: their items keep them, and sources are judged by them.",
+        },
+        "truth": {"metavar": "TRUTH", "help": "Known truths to measure against."},
+        "truth_columns": {
+            "callback": _pairs, "metavar": "PART=COLUMN,...",
+            "help": "Which column of the known truths plays which part, e.g. "
+            "entity=id,value=gold.",
+        },
+    },
+    "Answer": {
+        "algorithm": {
+            "cls": AlgorithmOption, "callback": _algorithm_name, "metavar": "NAME",
+            "help": "The algorithm; veracity, or gtm for numbers, by default.",
+        },
+        "algorithms": {
+            "callback": _algorithm_names, "metavar": "NAME,...",
+            "help": "Which algorithms; all that are for this kind of claims by default.",
+        },
+        "parameters": {
+            "multiple": True, "metavar": "NAME=VALUE",
+            "help": "A setting, e.g. strength=2 or seed=7; may be given repeatedly.",
+        },
+        "grid": {
+            "multiple": True, "required": True, "metavar": "NAME=VALUE,...",
+            "help": "Values to try for a parameter; of several, all combinations are tried.",
+        },
+        "folds": {
+            "type": click.IntRange(min=2), "default": 5, "show_default": True, "metavar": "N",
+            "help": "Number of parts into which the truths are cut.",
+        },
+        "prior": {
+            "metavar": "TABLE",
+            "help": "What is known of sources, in columns source, kind, tpr, fpr and fixed.",
+        },
+        "source_features": {
+            "metavar": "TABLE",
+            "help": "Features of sources: a column with their names, others with numbers or text.",
+        },
+        "item_features": {
+            "metavar": "TABLE",
+            "help": "Features of items: columns entity and, where it is needed, attribute, others "
+            "with numbers or text.",
+        },
+        "min_plausibility": {
+            "type": PROBABILITY, "metavar": "P",
+            "help": "Leave the value empty where it is less plausible than this.",
+        },
+        "seed": {
+            "type": click.IntRange(min=0), "metavar": "N",
+            "help": "Seed of what is drawn at random.",
+        },
+        "is_random": {
+            "is_flag": True, "help": "Draw what is not set, as study synthetic does.",
+        },
+        "budget": {
+            "type": click.IntRange(min=1), "default": 10, "show_default": True, "metavar": "N",
+            "help": "Number of items that can be looked up.",
+        },
+        "enough": {
+            "type": SHARE, "metavar": "P",
+            "help": "Share of the other items that has to be right.",
+        },
+        "threshold": {
+            "type": PROBABILITY, "metavar": "P",
+            "help": "For --kind multiple: plausibility from which a value counts as true.",
+        },
+        "tolerance": {
+            "type": click.FloatRange(min=0.0), "metavar": "X",
+            "help": "For --kind numeric: distance from the truth up to which an estimate is near.",
+        },
+    },
+    "Engine": {
+        "engine": {
+            "type": click.Choice(["local", "spark"]), "default": "local", "show_default": True,
+            "metavar": "NAME", "help": "Where the work is done: local, or spark.",
+        },
+        "master": {
+            "metavar": "URL",
+            "help": "Spark's cluster; local[*], this machine with all its cores, by default.",
+        },
+        "threads": {
+            "type": click.IntRange(min=1), "callback": _used_threads, "is_eager": True,
+            "metavar": "N",
+            "help": "Number of threads; as many as there are cores by default.",
+        },
+        "memory": {
+            "metavar": "AMOUNT",
+            "help": "Memory to use, e.g. 8GB; claims that need more are processed on disk. What is "
+            "free by default.",
+        },
+        "spill": {
+            "type": click.Path(path_type=Path, file_okay=False), "metavar": "FOLDER",
+            "help": "The folder for that; the one for temporary files by default. It is emptied "
+            "afterwards.",
+        },
+        "workers": {
+            "type": click.IntRange(min=1), "metavar": "N",
+            "help": "Number of processes; as many as there are cores by default.",
+        },
+    },
+    "Output": {
+        "out": {
+            "type": click.Path(path_type=Path), "metavar": "FILE",
+            "help": f"File for the table: {ENDINGS}.",
+        },
+        "figure": {
+            "type": click.Path(path_type=Path), "metavar": "FILE",
+            "help": "Also draw it, as .svg, .png, .pdf or .html.",
+        },
+        "force": {
+            "is_flag": True,
+            "help": "Replace what exists: a file, a folder that veracity wrote, or tables of "
+            "others in a database.",
+        },
+        "as_json": {"is_flag": True, "help": "Print JSON, for programs."},
+        "plausibility": {
+            "is_flag": True,
+            "help": "For records: a column of plausibilities beside each attribute.",
+        },
+        "table": {
+            "default": "truths", "show_default": True, "metavar": "NAME",
+            "help": "truths, facts, sources, claims (who claims what), records (one row per "
+            "entity, one column per attribute), attributes (sources by attribute), findings, "
+            "copies, alternatives, features, changes (by --normalise); of labels, confusions, "
+            "probabilities, difficulty.",
+        },
+        "entity": {
+            "metavar": "E", "help": "For decision: of which entity; or which binary fact.",
+        },
+        "attribute": {"metavar": "A", "help": "For decision: which attribute of it."},
+        "theme": {
+            "type": click.Choice(("light", "dark")), "default": "light", "show_default": True,
+            "metavar": "THEME", "help": "light or dark.",
+        },
+    },
+}  # fmt: skip
+"""Settings of each option, by group and by its name in Python."""
+
+TABLE = ("columns", "wide", "source_from", "samples", "encoding")
+"""Options of a table whose values are written as in an earlier run."""
+
+CLAIMS = ("kind", *TABLE, "normalise", "no_value")
+"""Options of new claims."""
+
+LOCAL = ("threads", "memory", "spill")
+ENGINE = ("engine", "master", *LOCAL)
+
+run_argument = click.argument("run", type=RunFolder(path_type=Path))
+claims_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+result_option = option(
+    "out",
+    type=Target(path_type=Path),
+    metavar="RUN|FILE|ADDRESS",
+    help=f"Folder to write the result to; or a file for the truths alone: {ENDINGS}; or the "
+    "address of a database for its tables, with #SCHEMA behind it if wanted.",
 )
 
 
-def local_options(command: Any) -> Any:
-    """What this machine may use."""
-    return _threads_option(_memory_option(_spill_option(command)))
+# --- what they stand for --------------------------------------------------------------------------
 
 
-def engine_options(command: Any) -> Any:
-    """Where the work is done, and what this machine may use."""
-    return local_options(_engine_option(_master_option(command)))
+def pairs_of(given: Sequence[str], flag: str) -> dict[str, str]:
+    """Split pairs such as ``strength=2`` of an option that may be given several times."""
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise click.UsageError(f"{flag}: {text!r} is not of the form strength=2")
+        if name.strip() in pairs:
+            raise click.UsageError(f"{flag} names {name.strip()} twice")
+        pairs[name.strip()] = value
+    return pairs
+
+
+def seed_of(settings: dict[str, str]) -> int | None:
+    """Remove the seed from the settings and return it."""
+    text = settings.pop("seed", None)
+    if text is not None and not text.strip().isdecimal():
+        raise click.UsageError(f"--set seed must be a whole number, at least 0, got {text!r}")
+    return None if text is None else int(text)
+
+
+def chosen_claims(paths: Sequence[str]) -> Any:
+    """Return a single path, or a list of several paths."""
+    return paths[0] if len(paths) == 1 else list(paths)
 
 
 def chosen_engine(options: dict[str, Any]) -> Any:
-    """The engine that the options stand for."""
+    """Remove the options of the engine, and return the engine."""
     from veracity.engines import Local
 
     name, master = options.pop("engine", "local"), options.pop("master", None)
-    local = {name: options.pop(name, None) for name in ("threads", "memory", "spill")}
+    local = {name: options.pop(name, None) for name in LOCAL}
     if name == "local":
         if master is not None:
             raise click.UsageError("--master is for --engine spark")
@@ -397,22 +435,45 @@ def chosen_engine(options: dict[str, Any]) -> Any:
     return Spark(master=master or "local[*]")
 
 
-def chosen_reading(options: dict[str, Any]) -> Any:
-    """How the options say that claims are to be read."""
-    from veracity.reading.options import ReadOptions
-
-    names = ("kind", "encoding", "wide", "source_from", "samples")
-    given: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
-    if "normalise" in options:
-        given["normalise"] = _chosen_normalise(options)
-    return ReadOptions(columns=options.pop("columns") or {}, **given)
+def chosen_reading(options: dict[str, Any]) -> dict[str, Any]:
+    """Remove and return the options that say how claims are read: see `ReadArguments`."""
+    given: dict[str, Any] = {name: options.pop(name) for name in CLAIMS if name in options}
+    if isinstance(given.get("normalise"), dict):
+        given["normalise"] = _kinds_by_attribute(given["normalise"])
+    return {**given, "columns": given["columns"] or {}}
 
 
-def being_read(claims: Any, options: Any) -> Any:
-    """The claims, of which a Parquet file is read from now on, while what works on it is loaded."""
+def _kinds_by_attribute(given: dict[str, str]) -> dict[str, Any]:
+    """Return the kind of each attribute, or the formats of its sources."""
+    from veracity.reading.normalise import VALUE_KINDS
+
+    kinds: dict[str, Any] = {}
+    form: str | dict[str, str]
+    for name, kind in given.items():
+        attribute, colon, source = name.partition(":")
+        if not colon or kind in VALUE_KINDS:
+            attribute, form = name, kind
+        else:
+            form = {source: kind.replace("+", ", ")}
+        known = kinds.setdefault(attribute, form)
+        if isinstance(known, dict) and isinstance(form, dict):
+            known.update(form)
+        elif known is not form:
+            raise click.UsageError(
+                f"--normalise gives {attribute} a kind and formats of its sources; give one"
+            )
+    return kinds
+
+
+def being_read(claims: Any, how: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Read a Parquet file on another thread while modules are loaded.
+
+    Return the claims, and the options that opening them still needs.
+    """
     is_file = isinstance(claims, str) and claims.endswith(".parquet") and os.path.isfile(claims)  # noqa: PTH113
-    if not is_file or options.normalise is not False:
-        return claims
+    if not is_file or how["normalise"] is not False:
+        return claims, how
+    options = importlib.import_module("veracity.reading.options").ReadOptions(**how)
     stream = importlib.import_module("veracity.reading.claims").open_claims(claims, options)
     stream.begin()
-    return stream
+    return stream, {"kind": how["kind"]}

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
 from veracity.encoding.block import FloatArray, IntArray
+from veracity.trees import Index
+
+ByPair = Annotated[FloatArray, "pair"]
+"""An array with one number per pair of sources."""
+
+SourceOfPair = Annotated[IntArray, "pair", Index("source")]
+"""First source of each pair."""
 
 
 class Copies(NamedTuple):
@@ -18,19 +25,19 @@ class Copies(NamedTuple):
     it does not show.
     """
 
-    source: IntArray
-    original: IntArray
-    direction: FloatArray
-    shared: FloatArray
-    agreeing: FloatArray
-    expected_agreeing: FloatArray
-    mistakes: FloatArray
-    expected_mistakes: FloatArray
+    source: SourceOfPair
+    original: SourceOfPair
+    direction: ByPair
+    shared: ByPair
+    agreeing: ByPair
+    expected_agreeing: ByPair
+    mistakes: ByPair
+    expected_mistakes: ByPair
     probability: FloatArray | None = None
-    """That of copying, where the algorithm estimates it."""
+    """Probability of copying, where the algorithm estimates it."""
 
     @classmethod
     def none(cls) -> Self:
-        """Name nobody."""
+        """Return no pairs."""
         nobody, nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
         return cls(nobody, nobody, *(nothing,) * 6)

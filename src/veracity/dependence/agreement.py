@@ -1,14 +1,13 @@
-"""Sources of open values that copy: by how they agree, and by what else copies share.
+"""Find copies among sources of open values, by their agreement, their items and their mistakes.
 
-Of two sources that err independently, the share of items on which they agree is ``chance + u v``,
-with a number for each of them that grows with its accuracy: a matrix of rank one. Copies only ever
-add to it. So the numbers are fitted from below, pairs that agree too well counting ever less, and
-what is left over is the share of its claims that one of the two may have from the other.
+Two independent sources agree on a share ``chance + u v`` of their items. The numbers u and v, one
+per source, grow with accuracy, so shares of agreement form a matrix of rank one. Copies can only
+add to it. So the numbers are fitted from below: pairs that agree too well get less and less weight.
+The excess of agreement is the share of claims that one of the two may have copied from the other.
 
-Agreement alone proves nothing, since accurate sources agree, too. Sites that copy also claim the
-same items, whatever is true (`veracity.dependence.coverage`); where all sources claim nearly every
-item, copies share mistakes. What is found here discounts claims; `veracity.dependence.naming` says
-which pairs are named.
+Agreement alone proves nothing, since accurate sources agree, too. Copies also cover the same items
+(`veracity.dependence.coverage`). If all sources cover nearly every item, copies share mistakes.
+These pairs count once; `veracity.dependence.naming` decides which pairs are named.
 """
 
 from __future__ import annotations
@@ -17,8 +16,10 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from veracity import kernels
 from veracity.dependence.coverage import (
     FEWEST,
+    BySlots,
     Overlap,
     direct_copies,
     doubt,
@@ -29,42 +30,41 @@ from veracity.dependence.coverage import (
 )
 from veracity.dependence.pairs import most_active
 from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
-from veracity.kernels.loading import kernels
+from veracity.trees import Index
 
 MOST_SLOTS = 200
-"""Sources whose pairs are looked at: those with the most claims."""
+"""Largest number of sources whose pairs are compared: those with the most claims."""
 
 STEPS_PER_CLAIM = 50
-"""Pairs to be counted for each claim; where there would be more, some items are passed over."""
+"""Largest mean number of pairs counted per claim; if there are more, some items are skipped."""
 
 CLAIMS_AT_LEAST = 1e4
-"""Claims that are added to those there are, so that of few claims no item is passed over."""
+"""Constant added to the number of claims, so that no item is skipped if claims are few."""
 
 CLEAR = 3.0
-"""Standard errors by which a pair must agree too well."""
+"""Standard errors by which the agreement of a pair must exceed the expected agreement."""
 
 SLACK = 0.03
-"""Standard deviation of agreements that is no copying: nothing is exactly of rank one."""
+"""Standard deviation of agreement without copying: no matrix is exactly of rank one."""
 
 USUAL_VARIANCE = 0.2
 """About the variance of an agreement of one item: p(1 - p), for most p."""
 
 ENOUGH = 0.8
-"""Share of what agreement says is copied that coverage must explain: both are counts of few items,
-with errors of their own."""
+"""Minimum share of the copies suggested by agreement that coverage must explain. Both are counts
+of few items, with errors of their own."""
 
 SUSPECT = 1.5
-"""Standard errors beyond which a pair no longer tells of the accuracies."""
+"""Standard errors beyond which a pair no longer counts in the fit of the accuracies."""
 
 RUN_BY_COVERAGE = 2.0
-"""Claims in a row that must be copied."""
+"""Number of consecutive claims that must be copied."""
 
 LEAST_RATE = 0.02
-"""Accuracies, and shares of agreement, are taken to be so far from 0 and 1 at least."""
+"""Smallest distance of accuracies and shares of agreement from 0 and 1."""
 
 LEAST_SHARE = 0.05
-"""Least share of its claims of which it is asked whether a source copies it, and what is left of
-the largest."""
+"""Smallest share of copied claims that is tested, and the distance of the largest from one."""
 
 USUAL_ITEMS = 2.0
 """Weight of the mean of all sources, in items, when the agreement of one source is fitted."""
@@ -73,10 +73,10 @@ LEAST_MEAN = 1e-3
 """Least mean agreement beyond chance: its root is where the fit starts."""
 
 STEP, AT_REST, ROUNDS = 0.5, 1e-3, 60
-"""How far a round of the fit moves to what it found, the move that ends it, and its most rounds."""
+"""Settings of the fit: step size, smallest move of a round, and largest number of rounds."""
 
 NOTHING = 1e-9
-"""Least divisor."""
+"""Smallest divisor."""
 
 
 class Agreement(NamedTuple):
@@ -96,26 +96,26 @@ class Agreement(NamedTuple):
 
 
 class Dependence(NamedTuple):
-    """The share of claims that pairs of sources have from each other, and what it rests on.
+    """Share of claims that pairs of sources may have copied from each other, with the evidence.
 
     Rows and columns are slots; ``slot_of_source`` is -1 for sources that are not looked at.
     """
 
-    slot_of_source: Annotated[FloatArray, "source", -1.0]
+    slot_of_source: Annotated[FloatArray, "source", -1.0, Index("slot", least=-1)]
     stride: int
-    copied: FloatArray
-    both: FloatArray
-    same: FloatArray
-    accuracy: FloatArray
-    """How often each slot is right, as far as agreement alone tells."""
+    copied: BySlots
+    both: BySlots
+    same: BySlots
+    accuracy: Annotated[FloatArray, "slot"]
+    """Accuracy of each slot, by agreement alone."""
     overlap: Overlap
-    """What coverage says of each pair."""
-    taken: FloatArray
-    """The share of claims that pairs have from each other, where coverage proves it; else zero."""
+    """Overlap of each pair."""
+    taken: BySlots
+    """Share of claims that pairs copied from each other, if coverage proves it; else zero."""
     n_values: float
-    """How many values an item may have."""
+    """Number of values that an item may have."""
     once: bool = True
-    """True if copies count once: not where that leaves hardly anything to decide by."""
+    """True if copies count once; False if too few claims would be left to decide."""
 
     @classmethod
     def unseen(cls, slot_of_source: IntArray, work: tuple[float, int]) -> Dependence:
@@ -129,18 +129,9 @@ class Dependence(NamedTuple):
         counts = (nothing, nothing, nothing)
         return cls(slots, stride, *counts, chance, overlap, taken=nothing, n_values=2.0)
 
-    def check(self, n_sources: int) -> None:
-        """Raise ValueError unless the slots are those of the tables."""
-        n_slots = len(self.accuracy)
-        tables = (self.copied, self.both, self.same, self.taken, *self.overlap[:2])
-        is_sound = self.stride >= 1 and int(self.slot_of_source.max(initial=-1)) < n_slots
-        is_sound &= bool((self.slot_of_source >= -1.0).all())
-        if not is_sound or any(table.shape != (n_slots, n_slots) for table in tables):
-            raise ValueError("what was learned of pairs is not of the sources")
-
     @property
     def slots(self) -> IntArray:
-        """Return the slot of each source, as kernels want it."""
+        """Return the slot of each source, in the form that kernels need."""
         return self.slot_of_source.astype(np.int64)
 
     @property
@@ -163,7 +154,7 @@ class Dependence(NamedTuple):
 
 
 def slots_of(n_claims: FloatArray) -> IntArray:
-    """Number the sources that are looked at; of those with equally many claims all, or none."""
+    """Assign slots to the most active sources; of equally active ones, to all or none."""
     is_looked_at = most_active(n_claims, FEWEST, MOST_SLOTS)
     return np.where(is_looked_at, np.cumsum(is_looked_at) - 1, -1)
 
@@ -176,7 +167,7 @@ def pair_work(block: Block, n_slots: int) -> float:
 
 
 def agreements(block: Block, dependence: Dependence) -> Agreement:
-    """Count who agrees with whom on disputed items: those who claim most of all the same."""
+    """Count the agreement of sources on disputed items, by the strongest claims of each."""
     n_slots = len(dependence.both)
     block, _ = block.strongest_claims()
     items = _looked_at(block, dependence)
@@ -193,7 +184,7 @@ def agreements(block: Block, dependence: Dependence) -> Agreement:
 
 
 def mistakes(block: Block, dependence: Dependence) -> FloatArray:
-    """Count what pairs share and all others, as far as these are trusted, say is false."""
+    """Count the facts that pairs share and that the weighted votes of other sources contradict."""
     block, _ = block.strongest_claims()
     odds = dependence.accuracy / (1.0 - dependence.accuracy)
     weight = np.maximum(np.log(odds * (dependence.n_values - 1.0)), 0.0)
@@ -213,10 +204,10 @@ def _disputed(block: Block, n_slots: int) -> IntArray:
 
 
 def with_excess(dependence: Dependence, total: Agreement, n_values: float) -> Dependence:
-    """Find pairs that agree too well, and what their coverage says.
+    """Find pairs that agree too well, and the evidence of their coverage.
 
-    Families of copies that coverage shows agree among themselves whatever is true, so what sources
-    are like is seen in how they agree with others than their family.
+    Families of copies agree among themselves whatever is true. So the accuracy of their members is
+    fitted to their agreement with sources outside of the family.
     """
     both, same, chance = total.both, total.same, 1.0 / n_values
     overlap = overlap_of(both, total.spoken, total.squares / max(total.voices, 1.0) ** 2)
@@ -237,9 +228,9 @@ def with_excess(dependence: Dependence, total: Agreement, n_values: float) -> De
 def confirmed(dependence: Dependence, false: FloatArray) -> Dependence:
     """Keep, of the pairs that agree too well, those that copy by coverage or by their mistakes.
 
-    Where coverage tells anything, no more of what both claim can be copied than one has from the
-    other. Where all claim nearly every item, shared mistakes decide: agreement on what is true is
-    no evidence.
+    Where coverage is informative, the copied share must not exceed the overlap of items. Where all
+    sources claim nearly every item, shared mistakes decide: agreement on true values is no
+    evidence.
     """
     overlap, enough = dependence.overlap, doubt(len(dependence.both))
     if overlap.tells:
@@ -251,7 +242,7 @@ def confirmed(dependence: Dependence, false: FloatArray) -> Dependence:
 
 
 def _by_mistakes(dependence: Dependence, false: FloatArray) -> FloatArray:
-    """Return how much likelier, in logs, pairs claim what they do if one copies its share.
+    """Return the log-likelihood ratio of a pair's claims: one copies its share, or none does.
 
     Dong et al. (2009): with kt, kf and kd shared true, shared false and different values, sources
     of accuracies A1 and A2 that do not copy meet with probabilities Pt = A1 A2,
@@ -285,9 +276,9 @@ def largest_family(
 ) -> FloatArray:
     """Return one for the members of the largest family of near-copies, by claims, else zero.
 
-    `counts` are the items that both of two slots claim, and those on which they agree. Nobody is a
+    `counts` are the items that both of two slots claim, and those on which they agree. There is no
     member if the family has a smaller share of all claims than `least`. `may_copy` leaves out
-    sources of which agreement says nothing, such as those that claim one label only.
+    sources for which agreement is no evidence, such as those that claim one label only.
     """
     chosen = np.flatnonzero(slot_of_source >= 0.0)
     pairs = may_copy[chosen][:, None] & may_copy[chosen] & ~np.eye(len(chosen), dtype=np.bool_)
@@ -303,7 +294,7 @@ def largest_family(
 
 
 class _Beyond(NamedTuple):
-    """By how much pairs agree beyond what their accuracies explain."""
+    """Agreement of pairs beyond the level that their accuracies explain."""
 
     share: FloatArray
     """The share of a pair's claims that would be copied: the c of A = c + (1 - c) P."""
@@ -343,8 +334,8 @@ def _fitted(
 ) -> FloatArray:
     """Fit the number u of each source; with `doubts`, from pairs that do not agree too well.
 
-    What is `usual` holds for who meets nobody, as much as two items do; unless given, it is what
-    all pairs together say.
+    Each u is drawn to `usual` with the weight of two items, so a source without shared items gets
+    it; unless given, it is the mean of all pairs.
     """
     both, chance = seen
     if usual is None:

@@ -1,15 +1,14 @@
-"""Which sources have their items from each other, whatever is true: what coverage shows.
+"""Find sources that copy the choice of their items from each other, by their coverage.
 
-A copy speaks of what its original speaks of. So two sources that speak of the same items beyond
-chance may be copies, and if they are, they agree on what one has from the other, beyond what their
-accuracies explain. That can be held against the claims: where sources overlap for other reasons, as
-workers do who were handed the same items, they agree no better than others, and then coverage
-proves nothing.
+A copy covers the items of its original. So two sources that cover the same items beyond chance may
+be copies. If they are, they agree on the copied items beyond the level that their accuracies
+explain. Claims can refute this: where sources overlap for other reasons, such as workers who were
+given the same items, they agree no better than others, and then coverage proves nothing.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -17,56 +16,56 @@ from veracity.dependence.pairs import first_of_joined
 from veracity.encoding.block import BoolArray, FloatArray, IntArray
 
 FEWEST = 10
-"""How many claims a source must make, and how many items a pair must share, to be looked at."""
+"""Minimum number of claims of a source, and of shared items of a pair."""
 
 MOSTLY = 0.5
-"""The share of what both speak of from which one is called a copy of the other."""
+"""Minimum share of their common items from which one source counts as a copy of the other."""
 
 BORNE_OUT = 0.8
-"""How much of what coverage says is copied agreement must say is copied, over all pairs. Where
-there are copies it is all or more; on real claims whose items were handed out, 0 to 0.5."""
+"""Minimum ratio of the copying shown by agreement to that shown by coverage, over all pairs. It
+is 1 or more where there are copies; on real claims whose items were handed out, 0 to 0.5."""
 
 REFUTED = 2.0
-"""Standard errors by which a pair agrees too little for what coverage says is copied."""
+"""Standard errors by which agreement must fall short to refute that a pair copies."""
 
 LEAST_VARIANCE = 0.01
-"""Of one item's agreement: pairs that always agree may still differ on the next item."""
+"""Minimum variance of one item's agreement: pairs that always agree may still differ on the
+next."""
 
 LEAST_CHANCE, MOST_CHANCE = 1e-6, 1.0 - 1e-3
-"""How likely two speak of the same item by chance: neither never nor surely."""
+"""Bounds of the probability that two sources cover the same item by chance."""
 
 MOST_SHARE = 1.0 - 1e-9
 """The largest share of its items that a source has in common with another, so that logs are
 finite."""
 
 HARDLY = 0.05
-"""What is handed on along a chain of copies is not counted below this share."""
+"""Minimum share of copied items along a chain of copies."""
+
+
+BySlots = Annotated[FloatArray, "slot", "slot"]
+"""Table of pairs of the compared sources, [slot, slot]."""
 
 
 class Overlap(NamedTuple):
-    """For each pair of slots, whether one has its items from the other."""
+    """Evidence, for each pair of slots, that one source copied its items from the other."""
 
-    likelier: FloatArray
-    """How much likelier it is, in logs, that they speak of the same items because one copies."""
-    excess: FloatArray
-    """The largest share of what both speak of that one can have from the other."""
+    likelier: BySlots
+    """Log-likelihood ratio of the overlap: one copies, or both cover their items by chance."""
+    excess: BySlots
+    """Largest share of the common items that one of them can have from the other."""
     tells: bool
-    """Whether this can tell at all: not where all speak of nearly everything."""
-
-    def check(self, n_sources: int) -> None:
-        """Refuse, with a `ValueError`, tables that are not of the same slots."""
-        if self.likelier.shape != self.excess.shape:
-            raise ValueError("what was learned of pairs is not of the sources")
+    """True if coverage is informative: not where all sources cover nearly every item."""
 
 
 def overlap_of(both: FloatArray, spoken: FloatArray, popularity: float) -> Overlap:
-    """How much more sources speak of the same items than by chance.
+    """Return the overlap of the items of each pair of sources beyond chance.
 
-    By chance a source speaks of an item as likely as the item is popular: the items of the smaller
-    of two, n of them, are then also spoken of by the larger with a probability p = m Σv² / (Σv)²,
-    m being the items of the larger and v the voices of items (`popularity` is Σv² / (Σv)²). If more
-    are, k of n, then that is likelier by n KL(k / n || p) in logs. Whether this can tell at all, is
-    what it could be at the most: n log(1 / p), for most pairs.
+    By chance, a source covers popular items more often. So the larger source of a pair covers each
+    of the n items of the smaller with probability p = m Σv² / (Σv)², m being the items of the
+    larger and v the voices of items (`popularity` is Σv² / (Σv)²). If it covers k of them, more
+    than expected, the log-likelihood ratio is n KL(k / n || p). It is at most n log(1 / p):
+    coverage is informative if that is large for most pairs.
     """
     smaller, larger = np.minimum(spoken[:, None], spoken), np.maximum(spoken[:, None], spoken)
     by_chance = np.clip(larger * popularity, LEAST_CHANCE, MOST_CHANCE)
@@ -81,14 +80,14 @@ def overlap_of(both: FloatArray, spoken: FloatArray, popularity: float) -> Overl
 
 
 def doubt(n_slots: int) -> float:
-    """Evidence, in logs, that a pair must have so that of all pairs none is suspect by chance."""
+    """Return the log evidence that a pair needs, so that chance makes none of all pairs suspect."""
     return float(np.log(max(n_slots * (n_slots - 1) / 2.0, 2.0)))
 
 
 def direct_copies(overlap: Overlap, both: FloatArray, same: FloatArray) -> BoolArray:
-    """The pairs of which one may have most of its items from the other.
+    """Return the pairs in which one source may have copied most of its items from the other.
 
-    What is copied is also agreed on: who agrees too little for a copy is none.
+    Copies agree on the copied items, so pairs that agree too little are left out.
     """
     n = np.maximum(both, 1.0)
     agreement = same / n
@@ -97,10 +96,10 @@ def direct_copies(overlap: Overlap, both: FloatArray, same: FloatArray) -> BoolA
 
 
 def is_borne_out(overlap: Overlap, both: FloatArray, beyond: FloatArray) -> bool:
-    """Whether those who overlap also agree beyond what their accuracies explain.
+    """Return True if sources that overlap also agree beyond the level their accuracies explain.
 
-    `beyond` is the share of its claims that one of a pair seems to have from the other, by how well
-    they agree. Where it is too little, they overlap for another reason, and so may all.
+    `beyond` is the share of its claims that one of a pair seems to have from the other, judged by
+    their agreement. If it is too small, these sources overlap for another reason, and so may all.
     """
     weight = both * _is_suspect(overlap, both)
     agreed, covered = (weight * beyond).sum(), (weight * overlap.excess).sum()
@@ -113,7 +112,7 @@ def _is_suspect(overlap: Overlap, both: FloatArray) -> BoolArray:
 
 
 def families(is_direct: BoolArray) -> IntArray:
-    """Of each slot, the first of those that direct copies link it with, over others or not.
+    """Return, for each slot, the first slot that a chain of direct copies links it with.
 
     >>> families(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool)).tolist()
     [0, 1, 0]
@@ -123,10 +122,10 @@ def families(is_direct: BoolArray) -> IntArray:
 
 
 def taken_over(direct: FloatArray, both: FloatArray, same: FloatArray) -> FloatArray:
-    """The share of what both speak of that pairs have from each other, over others or not.
+    """Return the share of their common items that pairs have from each other, also indirectly.
 
-    `direct` is that share for direct copies. Along a chain of copies shares multiply, and of all
-    chains the best counts; but no more is copied than is agreed on.
+    `direct` is that share for direct copies. Along a chain of copies shares multiply, and the best
+    chain counts; but the share is at most that of the items on which both agree.
     """
     taken = direct.copy()
     for between in range(len(taken)):

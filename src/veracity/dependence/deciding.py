@@ -1,8 +1,9 @@
-"""Whether anything is left to decide by, once copies count once.
+"""Count the items that are left undecided once copies count once.
 
-Where many copy one source and others confirm none of them, counting the copies once leaves as many
-answers as there are voices, each alone. Whom to believe is then decided by what a source is worth
-elsewhere, against what several have chosen to repeat: with real claims that is the worse bet.
+Where many sources copy one and none of the others confirms them, counting the copies once leaves
+several values with one independent voice each. The answer then depends on the accuracy of the
+sources on other items, against a value that several chose to repeat: on real claims that is the
+worse bet.
 """
 
 from __future__ import annotations
@@ -12,23 +13,23 @@ import numpy as np
 from veracity.encoding.block import Block, FloatArray
 
 AHEAD = 0.25
-"""Of one independent voice: by so much a value must be ahead of all others, if it is to win."""
+"""Smallest lead over all other values with which a value wins, in independent voices."""
 
 ENOUGH_CLAIMS = 100_000
-"""Items with about so many claims are looked at."""
+"""Number of claims in the sample of items."""
 
 
 def disputed_items(block: Block, n_claims: float) -> Block:
-    """The items on which there is a choice; some of them if they are many: always the same."""
+    """Return the items with several values, or a fixed sample of them if they are many."""
     is_drawn = block.sampled(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0)
     return block.select((block.n_facts_of_item > 1) & is_drawn)
 
 
 def decided_by_copies(block: Block, weight_of_support: FloatArray) -> tuple[float, float]:
-    """How many items copies decide, and how many of these nobody wins once copies count once.
+    """Count the items that copies decide, and those without a winner once copies count once.
 
-    Copies decide an item if the value that most name has the votes of copies. On all items there is
-    to be a choice.
+    Copies decide an item if the value with most votes has votes of copies. All items must have
+    several values.
     """
     all_votes, votes = (
         np.add.reduceat(weight, block.first_support_of_fact[:-1])

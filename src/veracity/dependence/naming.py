@@ -1,7 +1,7 @@
 """Name pairs of sources that may have copied, on evidence that chance hardly ever gives.
 
-Two looks at the claims add up over blocks. The first counts, for each pair, on how many items both
-speak and on how many they agree. Independent sources agree on a share ``b + c + u v`` of their
+Two looks at the claims add up over blocks. The first counts, for each pair, the items that both
+cover, and those on which they agree. Independent sources agree on a share ``b + c + u v`` of their
 items. Of labels, b is how often two agree that guess, each with its own frequencies of labels. The
 number u of a source grows with its accuracy, and c is one for all: hard items and popular errors
 change c and u, not the form. Copies agree more. A family of copies would distort the fit, so the
@@ -18,36 +18,37 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from veracity import kernels
 from veracity.dependence import Copies
 from veracity.dependence.pairs import first_of_joined, most_active
 from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
-from veracity.kernels.loading import kernels
-from veracity.kernels.reference.sums import sigmoid
+from veracity.kernels.reference import sigmoid
+from veracity.trees import Index
 
 MOST_SLOTS = 200
-"""Sources whose pairs are looked at: those with the most claims."""
+"""Largest number of sources whose pairs are compared: those with the most claims."""
 
 MOST_CLAIMS = 500_000
-"""Claims of these sources that are looked at: those of items drawn at random."""
+"""Number of claims of these sources that are compared, from items drawn at random."""
 
 MOST_VALUES = 1.5
-"""Mean number of values that a source claims of an item. One with more mostly claims several, such
-as samples of a model: that it shares some of them with another is no sign of a copy."""
+"""Largest mean number of values per item of a compared source. A source with more usually claims
+several, such as samples of a model; then shared values are no sign of a copy."""
 
 FEWEST_SOURCES = 4
-"""Sources below which nobody is named: three can be told from each other in several ways."""
+"""Minimum number of sources: with three, counts have several explanations."""
 
 FEWEST_OUTSIDE = 3
-"""Sources that must be left outside of all families: what is expected is seen in these."""
+"""Minimum number of sources outside of all families, which show the expected agreement."""
 
 FEWEST_SHARED = 20
-"""Items that both of a pair must speak of."""
+"""Minimum number of items that both sources of a pair cover."""
 
 FEWEST_MISTAKES = 5
 """Mistakes that a pair must share."""
 
 LEAST_COPIED = 0.3
-"""Share of its claims that one of a pair must seem to have from the other."""
+"""Smallest share of its claims that one source of a pair seems to have copied from the other."""
 
 FALSE_ALARMS = 0.01
 """Bound on the probability that chance agreement makes any pair a suspect."""
@@ -56,8 +57,8 @@ MISTAKES_BY_CHANCE = 0.05
 """Bound on the probability that any suspected pair shares its mistakes by chance."""
 
 ALLOWANCE = 1.3
-"""Factor by which expected mistakes are raised: a vote is sometimes wrong, and then all are who
-say otherwise."""
+"""Factor by which expected mistakes are raised, since a wrong vote makes all sources that
+contradict it seem wrong."""
 
 MOST_COPIES = 10_000
 """Pairs that are named at most."""
@@ -69,25 +70,25 @@ CHANCE_ERROR = 0.15
 """Standard deviation of c around half of its maximum, before anything is counted."""
 
 MOST_CHANCE = 0.5
-"""Largest c: that of two labels, or of items on which all who err say the same."""
+"""Largest value of c: that of two labels, or of items on which all errors have the same value."""
 
 MOST_TRIED, MOST_FAMILIES = 12, 10
-"""Groups for which the fit is tried at a time, and families that are found, one after the other."""
+"""Largest number of groups tried in a step, and largest number of families found."""
 
 LEAST_ERRORS = 2.0
-"""Standard errors by which a group must agree too well to be tried."""
+"""Standard errors by which the agreement of a group must exceed expectation to be tried."""
 
 PER_MEMBER, PER_PAIR = 0.25, 1.0
 """Log-likelihood that a family must gain per member, and per pair and log of its copied share."""
 
 USUAL_VALUES = 4.0
-"""One in so many pairs of open values that err on an item is alike, before anything is counted."""
+"""Prior number of wrong values per item: one in this many pairs of errors on open values agrees."""
 
 USUAL_CLAIMS = 8.0
-"""Pseudo-claims by which a source is taken to mistake labels as all sources do."""
+"""Weight, in pseudo-claims, of the mean confusions of all sources."""
 
 USUAL_ITEMS = 10.0
-"""Items for which the number u of a source is taken to be like that of all."""
+"""Weight, in items, of the mean u of all sources."""
 
 LEAST_RATE = 0.02
 """Expected agreement is at least so far from 0 and 1."""
@@ -103,15 +104,15 @@ class Meetings(NamedTuple):
     """Counts of a first look."""
 
     both: FloatArray
-    """[slot, slot]: items both speak of."""
+    """[slot, slot]: items that both cover."""
     same: FloatArray
-    """[slot, slot]: items of which both say the same."""
+    """[slot, slot]: items on which both claim the same value."""
     said: FloatArray
-    """[slot, label]: what a slot says; without columns where values are open."""
+    """[slot, label]: claims of a slot by label; without columns where values are open."""
 
 
 class Suspects(NamedTuple):
-    """Pairs that agree too well, and what is expected of independent sources."""
+    """Pairs that agree too well, and the counts expected of independent sources."""
 
     met: Meetings
     expected: FloatArray
@@ -121,7 +122,7 @@ class Suspects(NamedTuple):
 
     @property
     def family(self) -> IntArray:
-        """The number of the family of each slot; -1 for those that agree with nobody too well."""
+        """Number of the family of each slot; -1 for slots that agree with none too well."""
         one, other = np.nonzero(self.is_suspect)
         first = first_of_joined(one, other, len(self.is_suspect))
         return np.where(self.is_suspect.any(axis=1), first, -1)
@@ -134,30 +135,30 @@ class Mistakes(NamedTuple):
     """
 
     both: FloatArray
-    """[class, slot, slot]: items that both speak of."""
+    """[class, slot, slot]: items that both cover."""
     right: FloatArray
     """[slot, slot]: items of which both name the winner."""
     wrong: FloatArray
-    """[slot, slot]: items of which both name the same other value."""
+    """[slot, slot]: items on which both claim the same other value."""
     said: FloatArray
-    """[slot, class, label]: what a slot says; of open values, 1 for all that lose."""
+    """[slot, class, label]: claims of a slot; of open values, 1 for all losing values."""
     losing: float
-    """Pairs of voices that lose on the same item."""
+    """Number of pairs of losing voices on the same item."""
     alike: float
-    """Pairs of voices that lose with the same value."""
+    """Number of pairs of losing voices with the same value."""
 
 
 class Naming(NamedTuple):
-    """The sources that are looked at, in which items, and the pairs that are named."""
+    """Compared sources and items, and the pairs that are named."""
 
-    slot_of_source: Annotated[FloatArray, "source", -1.0]
+    slot_of_source: Annotated[FloatArray, "source", -1.0, Index("source", least=-1)]
     share: float
-    """The share of items that is looked at."""
+    """Share of items that is compared."""
     n_labels: int
     """Different values that are claimed; more than `MOST_LABELS` if they are open."""
     pairs: Copies
     suspects: Suspects | None = None
-    """Those found by the first look, until the second."""
+    """Suspects of the first pass, until the second."""
 
     @classmethod
     def unseen(cls, n_claims: FloatArray, n_labels: int) -> Naming:
@@ -167,21 +168,9 @@ class Naming(NamedTuple):
         share = min(MOST_CLAIMS / max(float(n_claims[is_seen].sum()), 1.0), 1.0)
         return cls(slot, share, min(n_labels, MOST_LABELS + 1), Copies.none())
 
-    def check(self, n_sources: int) -> None:
-        """Refuse, with a `ValueError`, pairs of sources that are not there."""
-        named = np.concatenate(self.pairs[:2])
-        is_sound = all(of is None or of.shape == self.pairs.source.shape for of in self.pairs)
-        is_sound &= self.suspects is None and bool((self.slot_of_source >= -1.0).all())
-        if (
-            not is_sound
-            or self.n_slots > n_sources
-            or not ((named >= 0) & (named < n_sources)).all()
-        ):
-            raise ValueError("what was learned of pairs is not of the sources")
-
     @property
     def slots(self) -> IntArray:
-        """The slot of each source, -1 for those that are not looked at."""
+        """Slot of each source; -1 for those that are not compared."""
         return self.slot_of_source.astype(np.int64)
 
     @property
@@ -191,7 +180,7 @@ class Naming(NamedTuple):
 
     @property
     def n_slots(self) -> int:
-        """The number of sources that are looked at."""
+        """Return the number of compared sources."""
         return int(self.slot_of_source.max(initial=-1.0)) + 1
 
 
@@ -201,7 +190,7 @@ def compared_claims(n_claims: FloatArray, n_items: FloatArray) -> FloatArray:
 
 
 def count_meetings(block: Block, naming: Naming) -> Meetings:
-    """Count on how many items each two sources speak and agree, by what each says most of all."""
+    """Count the items that each two sources cover, and those on which their main claims agree."""
     block, n_labels = _drawn(block, naming), 0 if naming.is_open else naming.n_labels
     items, slot = np.arange(block.n_items), naming.slots[block.source_of_support]
     cell = slot * n_labels + block.label_of_fact[block.fact_of_support]
@@ -254,7 +243,7 @@ def count_mistakes(block: Block, naming: Naming) -> Mistakes:
 
 
 def _drawn(block: Block, naming: Naming) -> Block:
-    """Return the items that are looked at, on which two sources speak or more."""
+    """Return the sampled items with claims of two sources or more."""
     is_met = block.n_voices_of_item > 1
     drawn = block.select(is_met & block.sampled(naming.share, least=0))
     return drawn.strongest_claims()[0] if drawn.n_items else drawn
@@ -272,7 +261,7 @@ class _Seen(NamedTuple):
 
     @classmethod
     def of(cls, met: Meetings) -> _Seen:
-        """Take the counts without those of sources with themselves."""
+        """Return the counts of pairs, without pairs of a source with itself."""
         both = np.where(np.eye(len(met.both)) > 0.0, 0.0, met.both)
         agreement = np.minimum(met.same / np.maximum(both, 1.0), 1.0) * (both > 0.0)
         share = met.said / np.maximum(met.said.sum(axis=1), 1.0)[:, None]
@@ -292,10 +281,10 @@ class _Fit(NamedTuple):
 def with_suspects(naming: Naming, met: Meetings) -> Naming:
     """Find the families of sources that agree beyond chance, and the pairs that do so clearly.
 
-    Of n items on which a share p is expected to agree, and a share a does, chance gives that with a
-    probability of exp(-n KL(a || p)) at most. With errors of p itself, and with pairs that differ
-    for other reasons (as those show that agree too little), n items tell no more than
-    1 / (1 / n + dispersion + variance / (p (1 - p))) would.
+    If a share p of n items is expected to agree, and a share a does, the probability of that is at
+    most exp(-n KL(a || p)). As p has errors, and pairs differ for other reasons (pairs that agree
+    too little show that), the effective number of items is 1 / (1 / n + dispersion + variance / (p
+    (1 - p))).
     """
     seen = _Seen.of(met)
     n_pairs = np.count_nonzero(np.triu(seen.both >= FEWEST_SHARED))
@@ -316,8 +305,8 @@ def with_suspects(naming: Naming, met: Meetings) -> Naming:
 def _with_outsiders(is_suspect: BoolArray, evidence: FloatArray) -> BoolArray:
     """Keep the clearest families, as long as enough sources are outside of them.
 
-    Honest sources that are few beside a large family of copies agree with each other, too, far more
-    often than with the copies.
+    Where there are few honest sources and a large family of copies, the honest ones also agree with
+    each other far more often than with the copies.
     """
     one, other = np.nonzero(is_suspect)
     if not len(one):
@@ -335,7 +324,7 @@ def _with_outsiders(is_suspect: BoolArray, evidence: FloatArray) -> BoolArray:
 
 
 def _families(seen: _Seen) -> tuple[_Fit, BoolArray]:
-    """Leave out one family after the other, as long as the rest then fits so much better.
+    """Leave out one family after the other, as long as the fit to the rest becomes clearly better.
 
     Return the fit, and the pairs that are left in it. Families are looked for among the groups of
     an average linkage; those are tried that agree too well by how they agree with others, and these
@@ -405,7 +394,7 @@ def _expected(seen: _Seen, u: FloatArray, c: float) -> FloatArray:
 
 
 def _variance(n: FloatArray, fit: _Fit) -> FloatArray:
-    """Return the variance of what is expected of each pair, as u was fitted to few items."""
+    """Return the variance of the expected agreement of each pair, as u was fitted to few items."""
     weight, u = n / (fit.expected * (1.0 - fit.expected)), fit.u
     to_mean = USUAL_ITEMS * u.mean() ** 2 / USUAL_VARIANCE
     error = np.linalg.inv(weight * np.outer(u, u) + np.diag(weight @ u**2 + to_mean))
@@ -461,7 +450,7 @@ def _beyond_others(
 
 
 def _dispersion(seen: _Seen, p: FloatArray, left: BoolArray) -> float:
-    """Estimate how far pairs that agree too little differ beyond chance, as they can by no copies.
+    """Estimate the variance of agreement beyond chance, from pairs that agree less than expected.
 
     A share of the variance p (1 - p); the estimate is on the safe side where pairs are few.
     """
@@ -495,10 +484,10 @@ def _divergence(a: FloatArray, p: FloatArray) -> FloatArray:
 def with_pairs(naming: Naming, found: Mistakes | None) -> Naming:
     """Name the suspected pairs that share more mistakes than chance explains, the clearest first.
 
-    Sources that err independently share the mistakes that follow from which labels each takes for
-    which: the sum over items of Σ c_s[k, l] c_t[k, l], times what it takes to explain those that
-    all other pairs share. Of so many, λ, there are w or more with a probability of at most
-    exp(w - λ - w log (w / λ)).
+    The expected number λ of mistakes that independent sources share follows from their confusions
+    of labels: the sum over items of Σ c_s[k, l] c_t[k, l], times the factor that explains the
+    mistakes shared by all other pairs. The probability of w or more is at most exp(w - λ - w log (w
+    / λ)).
     """
     suspects = naming.suspects
     if suspects is None or found is None:
@@ -534,10 +523,10 @@ def with_pairs(naming: Naming, found: Mistakes | None) -> Naming:
 
 
 def _who_copies(found: Mistakes, one: IntArray, other: IntArray) -> FloatArray:
-    """Return how much likelier, in logs, `one` copies the `other` than the other way round.
+    """Return the log-likelihood ratio of `one` copying the `other` and the other way round.
 
-    An original is as accurate on what is copied from it as on all else. A copier has the accuracy
-    of its original on what it copies, and its own on what it adds.
+    An original has the same accuracy on copied items as on all others. A copier has the accuracy of
+    its original on copied items, and its own on the others.
     """
     spoken = found.said.sum(axis=(1, 2))
     n_classes = found.said.shape[1]
@@ -555,7 +544,7 @@ def _who_copies(found: Mistakes, one: IntArray, other: IntArray) -> FloatArray:
 
 
 def _log_likelihood(right: FloatArray, spoken: FloatArray) -> FloatArray:
-    """Return that of so many right claims at the accuracy they show, with half a claim of each."""
+    """Return the log-likelihood of right claims at their accuracy, with half a claim added."""
     wrong = np.maximum(spoken - right, 0.0)
     log_right, log_wrong = (np.log((n + 0.5) / (spoken + 1.0)) for n in (right, wrong))
     return np.asarray(right * log_right + wrong * log_wrong)

@@ -1,7 +1,7 @@
-"""Find pairs of sources that share much, and what they share: sums over all claims.
+"""Find pairs of sources that share rare values, and count the values they share, over all claims.
 
-Pairs are found by what they share of what few others say. What a pair shares is counted block by
-block: `count_shared` finds the pairs, `choose_pairs` keeps the closest, `links_of` spells out what
+Pairs are found by shared values that few other sources claim. The rest is counted block by block:
+`count_shared` finds the pairs, `choose_pairs` selects the closest, `links_of` lists the values
 these share.
 """
 
@@ -12,16 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from veracity import kernels
+from veracity.dependence import SourceOfPair
 from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
-from veracity.kernels.loading import kernels
 
 
 class PairRule(NamedTuple):
-    """Which pairs of sources are looked at.
+    """Rule that selects pairs of sources.
 
-    Those that name at least `min_shared` same values which at most `most_supporters` sources name;
-    of each source, the `most_partners` it shares most such values with. So there are at most
-    claims x most_supporters steps to find the pairs, and sources x most_partners pairs.
+    A pair shares at least `min_shared` values that at most `most_supporters` sources name. Of each
+    source, the `most_partners` with most shared values of this kind are selected. So there are at
+    most claims x most_supporters steps to find the pairs, and sources x most_partners pairs.
     """
 
     min_shared: int
@@ -30,17 +31,17 @@ class PairRule(NamedTuple):
 
 
 MOST_SOURCES = 2048
-"""Sources of which pairs are looked for: those with the most claims."""
+"""Largest number of sources that are compared in pairs: those with the most claims."""
 
 
 class PairCounts(NamedTuple):
-    """How often pairs of sources meet: only those that do, by a key of both their numbers."""
+    """Number of shared values of each pair of sources that shares any; the key encodes both."""
 
     key: IntArray
     n_shared: IntArray
 
     def __add__(self, other: PairCounts) -> PairCounts:  # type: ignore[override]
-        """The counts of both."""
+        """Return the sum of both counts."""
         other = PairCounts(*other)  # it may have been kept as a plain tuple
         return PairCounts.of(
             np.concatenate([self.key, other.key]), np.concatenate([self.n_shared, other.n_shared])
@@ -48,7 +49,7 @@ class PairCounts(NamedTuple):
 
     @classmethod
     def of(cls, key: IntArray, count: IntArray | None = None) -> PairCounts:
-        """Counts of keys, each of which may occur often."""
+        """Return the counts of keys, which may occur several times."""
         if count is None:
             return cls(*np.unique(key, return_counts=True))
         order = np.argsort(key, kind="stable")  # which is quick where sorted keys are merged
@@ -60,21 +61,15 @@ class PairCounts(NamedTuple):
 class Pairs(NamedTuple):
     """Pairs of sources, the lower number first, sorted."""
 
-    source: IntArray
-    other: IntArray
-
-    def check(self, n_sources: int) -> None:
-        """Refuse, with a `ValueError`, pairs of sources that are not there."""
-        both = np.stack([self.source, self.other]) if len(self.source) == len(self.other) else None
-        if both is None or (both.size and (both.min() < 0 or both.max() >= n_sources)):
-            raise ValueError("what was learned of pairs is not of the sources")
+    source: SourceOfPair
+    other: SourceOfPair
 
 
 class Links(NamedTuple):
-    """The claims of a block in which both of a pair name the same value.
+    """Claims of a block in which both sources of a pair claim the same value.
 
-    The links of a pair lie side by side. `different` is how often the two name different values of
-    one item; where they name several, as often as the one that names fewer stands alone.
+    The links of a pair are neighbours. `different` counts different values of the two on an item.
+    If they claim several, it counts the unshared values of the source that claims fewer.
     """
 
     first_link_of_pair: IntArray
@@ -84,12 +79,12 @@ class Links(NamedTuple):
 
     @property
     def n_links(self) -> IntArray:
-        """How many links each pair has."""
+        """Return the number of links of each pair."""
         return np.diff(self.first_link_of_pair)
 
     @property
     def pair_of_link(self) -> IntArray:
-        """Which pair each link is of."""
+        """Return the pair of each link."""
         return np.repeat(np.arange(len(self.n_links)), self.n_links)
 
 
@@ -106,7 +101,7 @@ def able_sources(n_claims: FloatArray, rule: PairRule) -> BoolArray:
 
 
 def count_shared(block: Block, is_able: BoolArray, rule: PairRule) -> PairCounts:
-    """Count how many values both of a pair name, of those that few name."""
+    """Count the values that both sources of a pair claim and few others do."""
     n_shared = kernels.count_shared(block, _slots(is_able), rule.most_supporters)
     source_of_slot = np.flatnonzero(is_able)
     low, high = np.nonzero(n_shared)
@@ -114,7 +109,7 @@ def count_shared(block: Block, is_able: BoolArray, rule: PairRule) -> PairCounts
 
 
 def choose_pairs(counts: PairCounts, rank: FloatArray, rule: PairRule) -> Pairs:
-    """The pairs that the rule looks at; the rank decides between partners that share as much."""
+    """Return the pairs that the rule selects; `rank` decides between equally close partners."""
     is_enough = counts.n_shared >= rule.min_shared
     low, high = counts.key[is_enough] >> 32, counts.key[is_enough] & 0xFFFFFFFF
     source, other = np.append(low, high), np.append(high, low)
@@ -129,9 +124,10 @@ def choose_pairs(counts: PairCounts, rank: FloatArray, rule: PairRule) -> Pairs:
 
 
 def signature_of_source(block: Block, n_sources: int) -> NDArray[np.uint64]:
-    """A number that sources with the same claims share, and others hardly ever: it adds up.
+    """Return a number per source that is equal for equal claims, and hardly ever otherwise.
 
-    It uses what is claimed and by how many, and neither names of sources nor numbers of items.
+    It depends on the claimed values and the numbers of their supporters, not on names of sources or
+    numbers of items.
     """
     said = _mixed(block.label_of_fact.astype(np.uint64), block.n_supports_of_fact)
     of_item = np.add.reduceat(said, block.first_fact_of_item[:-1])
@@ -142,7 +138,7 @@ def signature_of_source(block: Block, n_sources: int) -> NDArray[np.uint64]:
 
 
 def nameless_rank(n_claims: FloatArray, signature: NDArray[np.uint64]) -> FloatArray:
-    """Rank the sources by what they claim, so that an order of sources need not use their names."""
+    """Rank the sources by their claims, so that their order does not depend on their names."""
     rank = np.empty(len(n_claims))
     rank[np.lexsort((signature, n_claims))] = np.arange(len(n_claims))
     return rank
@@ -162,19 +158,19 @@ def links_of(block: Block, pairs: Pairs, n_sources: int) -> Links:
 
 
 def _slots(is_meant: BoolArray) -> IntArray:
-    """Number the sources that are meant, in their order; all others get -1."""
+    """Assign slots to the selected sources in their order; all others get -1."""
     return np.where(is_meant, np.cumsum(is_meant) - 1, -1)
 
 
 def _mixed(one: NDArray[np.uint64], other: NDArray[Any]) -> NDArray[np.uint64]:
-    """One number of two, such that other pairs give other numbers."""
+    """Return one number for each pair of numbers, different for different pairs."""
     mixed = (one + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) ^ other.astype(np.uint64)
     mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
     return np.asarray(mixed ^ (mixed >> np.uint64(32)))
 
 
 def joined(one: IntArray, other: IntArray, n: int) -> IntArray:
-    """Number the groups that pairs join n things into, in the order of their first things.
+    """Return the group of each of n things that pairs join, in the order of their first things.
 
     >>> joined(np.array([4, 0]), np.array([1, 2]), 5).tolist()
     [0, 1, 0, 2, 1]
@@ -184,11 +180,17 @@ def joined(one: IntArray, other: IntArray, n: int) -> IntArray:
 
 
 def first_of_joined(one: IntArray, other: IntArray, n: int) -> IntArray:
-    """Of each of n things, the first one of the group that pairs join it into.
+    """Find, for each of n things, the first one of the group that pairs join it into.
 
     >>> first_of_joined(np.array([4, 0]), np.array([1, 2]), 5).tolist()
     [0, 1, 0, 3, 1]
     """
-    one, other = (of.astype(np.int32, copy=False) for of in (one, other))
-    found: IntArray = kernels.find_joined(one, other, n)
-    return found
+    head = np.arange(n)  # of each thing, one of its group that does not come after it
+    while len(one):
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        np.minimum.at(head, high, low)
+        while not np.array_equal(head[head], head):
+            head = head[head]
+        one, other = head[one], head[other]
+        one, other = one[one != other], other[one != other]
+    return head

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from veracity.kernels.loading import kernels
-from veracity.kernels.reference.layout import begins_of, in_groups, joined_begins
+from veracity import kernels
+from veracity.kernels.reference import begins_of, in_groups, joined_begins
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
@@ -54,13 +54,13 @@ class Block(NamedTuple):
     """Zero where there are no attributes."""
     number_of_fact: FloatArray = NO_NUMBERS
     known_number_of_item: FloatArray = NO_NUMBERS
-    """For numeric claims: the known truth, NaN where it is not known."""
+    """Known truth of each item, for numeric claims; NaN where it is not known."""
     mark_of_item: NDArray[np.uint32] = NO_MARKS
-    """A number that follows from the item's name alone, by which items are sampled."""
+    """Number computed from the item's name alone, to sample items."""
     share_of_support: FloatArray = NO_NUMBERS
     share_of_voice: FloatArray = NO_NUMBERS
-    """The weight of each, up to one: the supports of a voice add up to the share of the voice. Both
-    are empty where each counts in full."""
+    """Weight of each support, up to one: the supports of a voice add up to its share. Both arrays
+    are empty if all claims count in full."""
     kind_of_item: IntArray = NO_KINDS
     """The kind of each item, found from its features; empty where there are no features."""
     number: int = 0
@@ -208,7 +208,7 @@ class Block(NamedTuple):
         first_support_of_fact: IntArray,
         first_voice_of_item: IntArray,
     ) -> Block:
-        """Take rows of all arrays, by the index in which their names end; empty ones stay."""
+        """Select rows of all arrays by the index that ends their names; empty arrays stay empty."""
         taken: dict[str, Any] = {
             name: getattr(self, name)[rows[name.rsplit("_of_")[-1]]]
             for name in self._fields[:-1]
@@ -243,9 +243,9 @@ class Block(NamedTuple):
         return self._replace(share_of_support=NO_NUMBERS, share_of_voice=NO_NUMBERS)
 
     def strongest_claims(self) -> tuple[Block, BoolArray]:
-        """Keep the values that each voice claims most strongly, in full; also mark the facts left.
+        """Select the values that each voice claims most strongly, with share one; mark facts left.
 
-        Values that it claims equally strongly are all kept. For facts of which one is true.
+        If several values are equally strong, all are selected. Each item must have one true value.
         """
         if not self.has_shares:
             return self, np.ones(self.n_facts, dtype=np.bool_)
@@ -283,9 +283,9 @@ class Block(NamedTuple):
     def renumbered(
         self, source: IntArray | None, label: IntArray | None, attribute: IntArray | None
     ) -> Block:
-        """Give other numbers, by those they have, to what is numbered across blocks.
+        """Replace the numbers that all blocks share, by a map from old to new.
 
-        Where there are none, numbers stay as they are.
+        Without a map, numbers are unchanged.
         """
         block = self
         if source is not None:

@@ -1,9 +1,9 @@
-"""Claims become integer arrays; the names stay behind, to be put back on the results.
+"""Encode claims as integer arrays, with tables of names to translate results back.
 
-Batch by batch, names are numbered by their hashes in the order they come, and each name is kept
-once; then the names are sorted and renumbered. So sources, items and the values of an item are
-numbered in sorted order, and the arrays do not depend on the order of the rows or on how they
-were spread over files.
+Batch by batch, names are numbered by their hashes in the order they come, and each name is stored
+once. Then the names are sorted and renumbered. So sources, items and the values of an item are
+numbered in sorted order, and the arrays do not depend on the order of the rows or on their
+distribution over files.
 """
 
 from __future__ import annotations
@@ -17,20 +17,34 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from veracity import kernels
 from veracity.encoding.block import UNKNOWN, Block, FloatArray, IntArray, voices_of
-from veracity.encoding.names import Names, PartitionNames
-from veracity.encoding.numbering import ClaimNumbers, Numbered, Preset, SortedNames, marks_of
-from veracity.encoding.partitions import Encoded, Partition, PartitionsInMemory, usual_size
+from veracity.encoding.names import (
+    ClaimNumbers,
+    Names,
+    Numbered,
+    PartitionNames,
+    Preset,
+    SortedNames,
+    marks_of,
+)
+from veracity.encoding.partitions import (
+    Encoded,
+    Partition,
+    PartitionKey,
+    PartitionsInMemory,
+    columns_of_key,
+    usual_size,
+)
 from veracity.encoding.shares import NO_WEIGHTS, WeightCounts, affirmed_voices, with_shares
 from veracity.errors import NoClaims
 from veracity.io.memory import release_memory
-from veracity.kernels import Numbers
-from veracity.kernels.loading import FEW, kernels
-from veracity.kernels.reference.layout import begins_of, joined_begins
+from veracity.kernels import MAX_CLAIMS_NUMPY, Numbers
+from veracity.kernels.reference import begins_of, joined_begins
 from veracity.printing import counted
 from veracity.reading.claims import Claims
-from veracity.reading.repeated import Settled, settled_batches
-from veracity.reading.schema import Kind
+from veracity.reading.clean import Settled, settled_batches
+from veracity.reading.roles import Kind
 from veracity.workers import ordered_map
 
 CLAIMS_PARTED = 1 << 19
@@ -75,7 +89,7 @@ class EncodingCounts(NamedTuple):
             return
         if self.n_self_contradicting:
             raise NoClaims(f"{origin}: every source contradicts itself on every fact")
-        raise NoClaims(f"{origin}: no claim is left to discover anything from")
+        raise NoClaims(f"{origin}: no claim is left")
 
 
 def encode(
@@ -83,6 +97,7 @@ def encode(
     tell: Callable[[str, int, int], None] | None = None,
     claims_per_block: int | None = None,
     threads: int | None = None,
+    key: PartitionKey = "item",
 ) -> Encoded:
     """Encode claims as one partition that stays in memory; report progress to `tell`.
 
@@ -93,10 +108,10 @@ def encode(
     """
     found = encode_partition(
         _with_progress(table, tell), table.kind, table.n_rows, claims_per_block,
-        origin=table.origin, are_all=True, threads=threads,
+        origin=table.origin, are_all=True, threads=threads, key=key,
     )  # fmt: skip
     found.counts.check_some(found.parts, table.origin)
-    if table.n_rows > FEW:
+    if table.n_rows > MAX_CLAIMS_NUMPY:
         release_memory()
     names, notes = Names.of(found.names), found.counts.notes(found.names)
     return Encoded(table.kind, names, PartitionsInMemory(found.parts), notes)
@@ -105,7 +120,7 @@ def encode(
 def _with_progress(
     table: Claims, tell: Callable[[str, int, int], None] | None
 ) -> Iterator[pl.DataFrame]:
-    """Yield the batches of a table; report how many rows have been taken."""
+    """Yield the batches of a table; report the number of rows yielded."""
     n_rows = 0
     for rows in table.batches():
         if tell is not None:
@@ -121,7 +136,7 @@ def _with_progress(
 class EncodedPartition:
     """Complete blocks made of the rows of one partition, numbered by its names.
 
-    There is no block where no claim is left. `names` lack those that were numbered before.
+    There is no block if no claim is left. `names` lacks the names that were numbered before.
     """
 
     names: PartitionNames
@@ -140,6 +155,7 @@ def encode_partition(
     are_numbers: bool | None = None,
     preset: Preset = MappingProxyType({}),
     threads: int | None = None,
+    key: PartitionKey = "item",
 ) -> EncodedPartition:
     """Encode rows by themselves: all claims about their items have to be among them.
 
@@ -148,7 +164,7 @@ def encode_partition(
     Parameters
     ----------
     batches
-        The rows, checked and complete, as a `Claims` gives them.
+        The checked and complete rows of a `Claims`.
     kind
         The kind of claims.
     n_rows
@@ -156,19 +172,22 @@ def encode_partition(
     claims_per_block
         About how many claims a block has; see `usual_size` if None.
     origin
-        What messages call the claims.
+        Name of the claims for messages.
     are_all
-        There is no other partition, so one plain date tells how ambiguous ones are to be read.
+        True if there is no other partition: then one clear date decides the order of ambiguous
+        ones.
     are_numbers
-        Whether all values are plain numbers, also those of other partitions: then spellings of one
+        True if all values are plain numbers, also those of other partitions: then spellings of one
         number are one value. Found out if None, which is right if there are no other partitions.
     preset
         Names that were numbered before, for all partitions: rows have these numbers.
     threads
         How many threads work; all cores unless given.
+    key
+        Scope of a block: whole items, or whole entities.
     """
     batches, repeats = settled_batches(batches, kind, origin, are_all=are_all)
-    if n_rows <= FEW:  # a batch costs the reference as much as all names before it
+    if n_rows <= MAX_CLAIMS_NUMPY:  # a batch costs the reference as much as all names before it
         whole = list(batches)
         batches = iter([pl.concat(whole)] if whole else [])
     with ThreadPoolExecutor(threads or pl.thread_pool_size()) as pool:
@@ -181,18 +200,37 @@ def encode_partition(
             return EncodedPartition({}, (), EncodingCounts(repeats))
         if kind == "binary":
             return _encode_binary(claims, pool, claims_per_block, EncodingCounts(repeats))
-        names, laid, part, weights = _encode_values(claims, kind, pool, are_numbers)
+        names, laid, (items, part), weights = _encode_values(claims, kind, pool, are_numbers)
         size = claims_per_block or usual_size(claims.n_claims, len(names["source"].spellings))
         own = {column: found for column, found in names.items() if column not in preset}
-        return EncodedPartition(own, _cut(laid, part, size, pool), EncodingCounts(repeats, weights))
+        keys = items.select(columns_of_key(items.columns, key))
+        begins = None if keys.width == items.width else begins_of_runs(keys)
+        parts = _cut(laid, part, size, pool, begins)
+        return EncodedPartition(own, parts, EncodingCounts(repeats, weights))
+
+
+def begins_of_runs(keys: pl.DataFrame) -> IntArray:
+    """Return the places where rows differ from the row before, and the number of rows.
+
+    >>> begins_of_runs(pl.DataFrame({"entity": ["x", "x", "y"]})).tolist()
+    [0, 2, 3]
+    """
+    runs = keys.select(pl.struct(keys.columns).rle_id()).to_series().to_numpy()
+    return np.append(np.flatnonzero(np.diff(runs, prepend=-1)), len(keys))
 
 
 def _encode_values(
     claims: ClaimNumbers, kind: Kind, pool: ThreadPoolExecutor, are_numbers: bool | None
 ) -> tuple[
-    Mapping[str, SortedNames], list[Block], Callable[[Block, slice], Partition], WeightCounts
+    Mapping[str, SortedNames],
+    list[Block],
+    tuple[pl.DataFrame, Callable[[Block, slice], Partition]],
+    WeightCounts,
 ]:
-    """Lay out claims that name values; also return names, and what makes a partition of a block."""
+    """Lay out claims that name values.
+
+    Return names, blocks, the items, the function that makes a partition of a block, and counts.
+    """
     sorting = pool.submit(claims.values.sorted, are_numbers)
     sources, source_place = claims.sources.sorted()
     items = claims.items_sorted(pool)
@@ -233,7 +271,7 @@ def _encode_values(
     names = {"source": sources, "value": values}
     if items.attributes is not None:
         names["attribute"] = items.attributes
-    return names, laid, part, weights
+    return names, laid, (items.items, part), weights
 
 
 def _cut(
@@ -241,13 +279,19 @@ def _cut(
     part: Callable[[Block, slice], Partition],
     claims_per_block: int,
     pool: ThreadPoolExecutor,
+    begins: IntArray | None = None,
 ) -> tuple[Partition, ...]:
-    """Join what was laid out in order to blocks of whole items, with about so many claims each."""
+    """Join blocks, in order, into larger blocks of whole items, with about `claims_per_block` each.
+
+    If `begins` is given, blocks begin only at these items.
+    """
     sizes = (own.first_voice_of_item + own.first_support_of_fact[own.first_fact_of_item]
              for own in laid)  # fmt: skip
     size, begin = joined_begins(sizes), begins_of(np.array([own.n_items for own in laid]))
     n_blocks = max(1, round(int(size[-1]) / (2 * claims_per_block)))
     cuts = np.searchsorted(size, np.linspace(0, size[-1], n_blocks + 1)[1:-1])
+    if begins is not None:
+        cuts = begins[np.searchsorted(begins, cuts)].astype(cuts.dtype)
     bounds = sorted({0, *(int(cut) for cut in cuts), int(begin[-1])})
 
     def of(number: int) -> Partition:
@@ -265,7 +309,7 @@ def _cut(
 
 
 def _in_portions(columns: Sequence[list[IntArray]]) -> Iterator[tuple[IntArray, ...]]:
-    """Yield the numbers of all rows, some rows at a time; those that were taken are not kept."""
+    """Yield the numbers of all rows, some rows at a time, and free them afterwards."""
     while columns[0]:
         n_batches = n_rows = 0
         while n_batches < len(columns[0]) and n_rows < CLAIMS_PARTED:
@@ -280,10 +324,10 @@ def _in_portions(columns: Sequence[list[IntArray]]) -> Iterator[tuple[IntArray, 
 def _laid_out(
     rows: tuple[Numbered, ...], n_items: int, value_of_spelling: IntArray, pool: ThreadPoolExecutor
 ) -> list[Block]:
-    """Lay claims out, some items at a time: small blocks, in the order of the items.
+    """Lay claims out as small blocks, in the order of the items.
 
-    In the place of its label, a fact has its usual spelling. `rows` are the numbers of items,
-    spellings and sources, which are not kept.
+    Facts have their usual spelling instead of a label. `rows` are the numbers of items, spellings
+    and sources, which are freed.
     """
     n_claims, n_sources = sum(map(len, rows[0].number)), len(rows[2].place)
     items_per_part = max(1, n_items * CLAIMS_LAID_OUT // n_claims)
@@ -368,6 +412,6 @@ def _encode_binary(
 
 
 def _nothing_known(n_facts: int, n_items: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return what is known of facts, their labels and attributes of items before any is set."""
+    """Return the known truths, labels and attributes before any is set: unknown, 0 and 0."""
     known = np.full(n_facts, UNKNOWN, dtype=np.int8)
     return known, np.zeros(n_facts, dtype=np.int32), np.zeros(n_items, dtype=np.int32)

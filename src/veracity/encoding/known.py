@@ -13,8 +13,7 @@ from veracity.encoding.partitions import Encoded, Partition
 from veracity.io.table_file import unguarded
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
-from veracity.reading.roles import simple_name
-from veracity.reading.schema import Kind, comparable, in_type_of, keys_of
+from veracity.reading.roles import Kind, comparable, in_type_of, keys_of, simple_name
 
 MOST_COMPARED = 10_000
 """Names of more attributes than this are not compared by their spelling."""
@@ -73,7 +72,7 @@ def _alike(
 
 
 def _as_claimed(truths: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
-    """Remove apostrophes that our CSV files add to texts such as formulas, and no claim has."""
+    """Remove the apostrophes that our CSV files add to texts such as formulas."""
     plain = unguarded(truths)
     for name in set(truths.columns) & set(facts.columns):
         own, other = truths[name], plain[name]
@@ -95,7 +94,7 @@ def _notes_of_attributes(facts: pl.DataFrame, truths: pl.DataFrame) -> list[str]
     if "entity" not in facts.columns or not len(truths):
         return []
     if "attribute" not in facts.columns and "attribute" in truths.columns:
-        return ["the claims have no attributes, so those of the truths are not looked at"]
+        return ["the claims have no attributes, so those of the truths are ignored"]
     if "attribute" not in facts.columns or "attribute" in truths.columns:
         return []
     are_named = bool((as_text(facts["attribute"]) != "").all())
@@ -138,7 +137,7 @@ def in_names_of_claims(
 
 
 def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[str]]:
-    """Mark what is known of facts, or of numbers, beforehand: partition by partition.
+    """Mark the known truths of facts, or of numbers, partition by partition.
 
     A fact is known to be true (1) or false (0), or `UNKNOWN` where its item is not known.
     """
@@ -155,7 +154,7 @@ def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[st
         n_unclaimed,
         "truth is",
         "truths are",
-        "claimed by nobody: no value is kept there",
+        "claimed by no source: the values of these items stay empty",
     )
     return known, [*renamed, *_notes_of_attributes(encoded.example.facts, truths), *notes]
 
@@ -173,14 +172,14 @@ class KnownCount(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownInPartition:
-    """Marks what is known in a partition, wherever that is."""
+    """Function that marks the known truths of a partition, on any machine."""
 
     truths: pl.DataFrame
     kind: Kind
     are_numbers: bool
 
     def __call__(self, part: Partition) -> tuple[Block, KnownCount]:
-        """Mark what is known in a block; also count it."""
+        """Mark the known truths of a block; also count them."""
         facts, alike, _ = _alike(part.facts, self.truths, self.kind, are_numbers=self.are_numbers)
         matched = _about_items_of(facts, alike)
         block, n_claimed = _with_known(part.block, facts, matched, self.kind)
@@ -191,7 +190,7 @@ class KnownInPartition:
 def _with_known(
     block: Block, facts: pl.DataFrame, known: pl.DataFrame, kind: Kind
 ) -> tuple[Block, int]:
-    """Mark what is known in a block; also count the known truths that are claimed there.
+    """Mark the known truths of a block; also count those that are claimed there.
 
     Known numbers need not be.
     """

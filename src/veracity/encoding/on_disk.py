@@ -1,20 +1,21 @@
-"""Claims on disk: rows are parted, each partition is encoded by itself, and its blocks are mapped.
+"""Claims on disk: rows are divided into partitions, which are encoded separately and mapped.
 
-The way is that of claims in memory, which are one partition. Rows are written to disk by partition
-as they are read. Then one partition after the other is read again, encoded, and written as arrays.
+The steps are those of claims in memory, which are one partition. Rows are written to disk by
+partition as they are read. Then one partition after the other is read again, encoded, and written
+as arrays.
 Memory never holds more than the rows of a partition, its blocks, and the names of sources, values
 and attributes.
 """
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 from uuid import uuid4
 
 import numpy as np
@@ -30,31 +31,40 @@ from veracity.encoding.names import (
     PartitionNames,
     Places,
     SharedNames,
+    hashes_of_items,
     narrowed,
     places_among,
 )
-from veracity.encoding.numbering import hashes_of_items
-from veracity.encoding.partitions import CLAIMS_PER_BLOCK, Encoded, Make, Partition
+from veracity.encoding.partitions import (
+    CLAIMS_PER_BLOCK,
+    Encoded,
+    Make,
+    MarkedItems,
+    Partition,
+    PartitionKey,
+    columns_of_key,
+    tables_in_chunks,
+)
 from veracity.io.lazy import LazySequence, LazyTable
 from veracity.io.memory import COPIES_OF_TEXT, bytes_per_claim
 from veracity.io.temp_files import TempFolder
 from veracity.reading.claims import Claims
-from veracity.reading.repeated import has_to_be_settled
-from veracity.reading.schema import Kind, carries_more, keys_of, numbers_in
+from veracity.reading.clean import has_to_be_settled
+from veracity.reading.roles import Kind, carries_more, numbers_in
 from veracity.workers import ordered_map
 
 Tell = Callable[[str, int, int], None]
 
 BYTES_PER_ROW = 250
-"""Memory for each row of a partition while it is encoded, its strings among them."""
+"""Memory for each row of a partition while it is encoded, including its strings."""
 
 USUAL_TEXT = 56
 """Bytes of text of a row for which that is enough; longer text is in memory several times."""
 
 SHARE_OF_PARTS = 0.3
 SHARE_OF_ROWS = 0.06
-"""Shares of the memory for partitions that are encoded, and for rows that wait to be written: of
-these there are several batches at a time, and copies of them."""
+"""Shares of the memory: for partitions during encoding, and for rows before they are written
+(several batches at a time, with copies)."""
 
 ENOUGH_OF_ROWS = 1 << 20
 """About how many bytes of rows wait for each partition, if that is less: to touch fresh memory
@@ -75,25 +85,43 @@ MOST_ROWS = 1 << 23
 """Fewest and most rows of a partition, about, whatever the memory."""
 
 MOST_PARTS = 1 << 12
-"""Most partitions: with more, writing rows would be slow, however little memory there is."""
+"""Largest number of partitions, even if memory is small; with more, writing rows would be slow."""
 
 NUMBERED = ("source", "attribute", "value")
-"""Columns whose names may be numbered while rows are parted."""
+"""Columns whose names may be numbered while rows are divided into partitions."""
 
 PART = "part of rows"
 OLDEST = pl.CompatLevel.oldest()
 """Text is written in the oldest layout of Arrow: smaller and quicker."""
 
 
-class Budget(NamedTuple):
-    """A folder on disk, bytes of memory, and threads to work with."""
+class Store(Protocol):
+    """Named arrays of each block, as `engines.store.BlockStore` has them."""
 
-    folder: TempFolder
+    folder: TempFolder | None
+
+    def put(self, name: str, block: int, content: Any) -> None:
+        """Store content of a block under a name, in place of the earlier content."""
+        ...
+
+    def get(self, name: str, block: int) -> Any:
+        """Return the stored content, with arrays in files mapped; None if there is none."""
+        ...
+
+    def drop(self, name: str) -> None:
+        """Remove the content stored under a name, of all blocks."""
+        ...
+
+
+class Budget(NamedTuple):
+    """A store on disk, bytes of memory, and threads to work with."""
+
+    store: Store
     memory: int
     threads: int
 
     def n_parts(self, n_rows: int, text_per_row: float = 0.0) -> int:
-        """Return the number of partitions for so many rows, so that each thread can encode one."""
+        """Return the number of partitions for `n_rows`, so that each thread can encode one."""
         each = BYTES_PER_ROW + COPIES_OF_TEXT * max(text_per_row - USUAL_TEXT, 0.0)
         fitting = int(self.memory * SHARE_OF_PARTS / each / self.threads)
         n_parts = math.ceil(n_rows / min(max(fitting, FEWEST_ROWS), MOST_ROWS))
@@ -116,22 +144,23 @@ def encode_on_disk(
     budget: Budget,
     tell: Tell,
     claims_per_block: int | None = None,
+    key: PartitionKey = "item",
 ) -> Encoded:
     """Encode claims partition by partition, within the budget."""
     n_rows = table.n_rows
-    budget.folder.require_space(BYTES_ON_DISK * n_rows, f"{table.origin}: {n_rows:,} claims")
-    rows = _PartedRows(budget, table)
+    if budget.store.folder is not None:
+        what = f"{table.origin}: {n_rows:,} claims"
+        budget.store.folder.require_space(BYTES_ON_DISK * n_rows, what)
+    rows = _PartedRows(budget, table, key)
     are_numbers = rows.fill(tell)
     preset = rows.names.sorted(are_numbers=are_numbers)
 
     def encoded(number: int) -> Any:
-        found = encode_partition(
+        return encode_partition(
             rows.take(number), table.kind, rows.n_rows[number],
             claims_per_block or CLAIMS_PER_BLOCK, origin=table.origin, are_all=rows.n_parts == 1,
-            are_numbers=are_numbers, preset=preset, threads=1,
+            are_numbers=are_numbers, preset=preset, threads=1, key=key,
         )  # fmt: skip
-        rows.remove(number)
-        return found
 
     union = NameUnion(are_numbers=are_numbers, most_text=budget.most_text)
     writer, counts = _Writer(budget), EncodingCounts()
@@ -144,6 +173,7 @@ def encode_on_disk(
             own = {name: of for name, of in found.names.items() if name != "value" or not are_open}
             union.add(own)
             writer.add(found.parts, own)
+    rows.drop()
     names = {**union.sorted(), **{column: found for column, (found, _) in preset.items()}}
     parts = writer.finish()
     counts.check_some(parts, table.origin)
@@ -155,7 +185,7 @@ def encode_on_disk(
 
 def _note(table: Claims, memory: int) -> str:
     return (
-        f"the claims are kept on disk: {table.n_rows:,} of them need about "
+        f"the claims are processed on disk: {table.n_rows:,} of them need about "
         f"{_amount(bytes_needed(table))} of memory, and {_amount(memory)} may be used"
     )
 
@@ -169,23 +199,18 @@ def _amount(n_bytes: int) -> str:
     return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 10**8 else f"{n_bytes / 1e6:,.1f} MB"
 
 
-def store_partitions(parts: Iterable[Partition], budget: Budget) -> PartitionsOnDisk:
-    """Write partitions, which are numbered as they are to be, to disk."""
-    writer = _Writer(budget)
-    for part in parts:
-        writer.add([part], {})
-    return writer.finish()
-
-
-def partition_of_row(rows: pl.DataFrame, n_parts: int) -> NDArray[np.uint32]:
-    """Return the partition of each row, which follows from its item and nothing else.
+def partition_of_row(
+    rows: pl.DataFrame, n_parts: int, key: PartitionKey = "item"
+) -> NDArray[np.uint32]:
+    """Return the partition of each row, which depends only on its item, or entity.
 
     >>> rows = pl.DataFrame({"entity": ["x", "y", "x"], "value": ["1", "2", "3"]})
     >>> part = partition_of_row(rows, 1000)
     >>> bool(part[0] == part[2])
     True
     """
-    hashes = hashes_of_items([rows[name] for name in keys_of(rows)], seed=1)
+    columns = columns_of_key(rows.columns, key)
+    hashes = hashes_of_items([rows[name] for name in columns], seed=1)
     # the upper half, since the lower one places names within a partition
     return ((hashes >> np.uint64(32)) % np.uint64(n_parts)).astype(np.uint32)
 
@@ -196,12 +221,13 @@ class _PartedRows:
     Names that are numbered for all partitions are not written with each row, but their numbers.
     """
 
-    def __init__(self, budget: Budget, table: Claims) -> None:
+    def __init__(self, budget: Budget, table: Claims, key: PartitionKey) -> None:
+        self._key: PartitionKey = key
         self.n_parts = budget.n_parts(table.n_rows, table.text.all)
         self.n_rows = [0] * self.n_parts
         self.names = SharedNames(table.n_rows, most_text=budget.most_text)
         self._budget, self._table = budget, table
-        self._lengths: list[list[int]] = [[] for _ in range(self.n_parts)]
+        self._pieces: list[str] = []
         self._are_numbers = True
         is_long = table.text.all > USUAL_TEXT
         self._compression: Literal["lz4", "uncompressed"] = "lz4" if is_long else "uncompressed"
@@ -209,11 +235,10 @@ class _PartedRows:
     def fill(self, tell: Tell) -> bool:
         """Write all rows of a table to their partitions; return True if all values are numbers.
 
-        While some rows are written and others are numbered, the next are read.
+        Reading, numbering and writing rows run at the same time.
         """
         threads, n_rows = self._budget.threads, 0
         with (
-            self._budget.folder.errors(),
             ThreadPoolExecutor(threads) as pool,
             ThreadPoolExecutor(1) as numbering,
             ThreadPoolExecutor(1) as writing,
@@ -235,7 +260,7 @@ class _PartedRows:
 
     def _number(self, rows: pl.DataFrame, pool: ThreadPoolExecutor) -> pl.DataFrame:
         """Put numbers in the place of names, and add the partition of each row."""
-        part = pool.submit(partition_of_row, rows, self.n_parts)
+        part = pool.submit(partition_of_row, rows, self.n_parts, self._key)
         numbered, new = self.names.numbered(rows, _columns_to_number(rows, self._table.kind), pool)
         if self._are_numbers and len(new):
             self._are_numbers = "value" in new.columns and numbers_in(new["value"]) is not None
@@ -247,13 +272,15 @@ class _PartedRows:
         np.cumsum(np.bincount(part, minlength=self.n_parts), out=first_of_part[1:])
         by_part = narrowed(rows.drop(PART))[np.argsort(part, kind="stable")]
 
+        name = f"rows {len(self._pieces)}"
+        self._pieces.append(name)
+
         def write(number: int) -> None:
             own = by_part[first_of_part[number] : first_of_part[number + 1]]
             if len(own):
-                with self._file(number).open("ab") as file:
-                    start = file.tell()
-                    own.write_ipc_stream(file, compression=self._compression, compat_level=OLDEST)
-                    self._lengths[number].append(file.tell() - start)
+                data = io.BytesIO()
+                own.write_ipc_stream(data, compression=self._compression, compat_level=OLDEST)
+                self._budget.store.put(name, number, np.frombuffer(data.getbuffer(), np.uint8))
                 self.n_rows[number] += len(own)
 
         for _ in pool.map(write, range(self.n_parts)):
@@ -261,24 +288,22 @@ class _PartedRows:
 
     def take(self, number: int) -> Iterator[pl.DataFrame]:
         """Read the rows of a partition."""
-        if self.n_rows[number]:
-            with self._file(number).open("rb") as file:
-                for length in self._lengths[number]:
-                    yield self.names.restored(pl.read_ipc_stream(file.read(length)))
+        for name in self._pieces:
+            data = self._budget.store.get(name, number)
+            if data is not None:
+                yield self.names.restored(pl.read_ipc_stream(data.tobytes()))
 
-    def remove(self, number: int) -> None:
-        """Make room on the disk: a partition is encoded."""
-        self._file(number).unlink(missing_ok=True)
-
-    def _file(self, number: int) -> Path:
-        return self._budget.folder.path / f"rows-{number}"
+    def drop(self) -> None:
+        """Make room on the disk: all partitions are encoded."""
+        for name in self._pieces:
+            self._budget.store.drop(name)
 
 
 def _columns_to_number(rows: pl.DataFrame, kind: Kind) -> list[str]:
-    """Return the columns of which no name is lost and none is new once a partition is encoded.
+    """Return the columns whose names do not change when a partition is encoded.
 
-    A source that calls binary facts both true and false is left out there; of others, values may be
-    left out or averaged.
+    Encoding leaves out a source that calls a binary fact both true and false. For other kinds, it
+    may leave out or average values.
     """
     if kind == "binary":
         return []
@@ -287,7 +312,7 @@ def _columns_to_number(rows: pl.DataFrame, kind: Kind) -> list[str]:
 
 
 def _gathered(batches: Iterator[pl.DataFrame], most_bytes: int) -> Iterator[pl.DataFrame]:
-    """Join batches until they have so many bytes, so that rows of a partition lie together.
+    """Join batches up to this size, so that rows of a partition are neighbours.
 
     Joined batches are rechunked, since rows of many chunks are sorted ten times as slowly.
     """
@@ -306,57 +331,54 @@ def _gathered(batches: Iterator[pl.DataFrame], most_bytes: int) -> Iterator[pl.D
 
 
 class _Writer:
-    """Writes encoded partitions, numbered by their own names until those of all are known."""
+    """Writer of encoded partitions. They use their own numbers until the names of all are known."""
 
     def __init__(self, budget: Budget) -> None:
-        self._folder, self._memory = budget.folder, budget.memory
+        self._store, self._memory = budget.store, budget.memory
         self._blocks_named: list[range] = []
         self._n_blocks = 0
-        self._has_values = True
 
     def add(self, parts: Sequence[Partition], names: PartitionNames) -> None:
         """Write the blocks of a partition, and the names that only it has."""
         for number, part in enumerate(parts, self._n_blocks):
-            self._folder.write(f"block-{number}", part.block._replace(number=number))
-            with self._folder.errors():
-                part.items.write_ipc(self._folder.path / f"items-{number}")
-                if part.values is not None:
-                    values = part.values.to_frame("value")
-                    values.write_ipc(self._folder.path / f"values-{number}")
-            self._has_values = part.values is not None
+            self._store.put("block", number, part.block._replace(number=number))
+            self._store.put("items", number, part.items)
+            self._store.put("values", number, part.values)
+            self._store.put("marks", number, np.sort(part.block.mark_of_item))
         blocks = range(self._n_blocks, self._n_blocks + len(parts))
         if names and blocks:
-            self._folder.write(f"names-{len(self._blocks_named)}", dict(names))
+            self._store.put("names", len(self._blocks_named), dict(names))
             self._blocks_named.append(blocks)
         self._n_blocks = blocks.stop
 
     def finish(self) -> PartitionsOnDisk:
-        """Return what was written."""
-        blocks = BlocksOnDisk(self._folder, self._memory, self._n_blocks)
-        return PartitionsOnDisk(blocks, has_values=self._has_values)
+        """Return the written content."""
+        return PartitionsOnDisk(BlocksOnDisk(self._store, self._memory, self._n_blocks))
 
     def renumber(self, names: PartitionNames) -> None:
         """Give sources, values and attributes the numbers they have among all."""
         for number, blocks in enumerate(self._blocks_named):
-            places = places_among(self._folder.read(f"names-{number}"), names)
+            places = places_among(self._store.get("names", number), names)
             for block in blocks:
                 if any(place is not None for place in places):
-                    renumbered = self._folder.read(f"block-{block}").renumbered(*places)
-                    self._folder.write(f"block-{block}", renumbered)
+                    renumbered = self._store.get("block", block).renumbered(*places)
+                    self._store.put("block", block, renumbered)
+        self._store.drop("names")
 
 
 @dataclass(frozen=True)
 class BlocksOnDisk(LazySequence[Block]):
-    """Blocks on disk: each is mapped when it is asked for, and released when no longer used.
+    """Blocks on disk; each is mapped when it is used, and released afterwards.
 
-    What is known beforehand, and other numbers for names, are laid over what is on disk.
+    Known truths and new numbers of names are applied to the blocks when these are loaded.
     """
 
-    folder: TempFolder
+    store: Store
     memory: int
     """Bytes of it that may be used."""
     n_blocks: int
     known: str | None = None
+    """Name under which known truths are stored."""
     places: tuple[Places, ...] = field(default=())
 
     def __len__(self) -> int:
@@ -364,9 +386,9 @@ class BlocksOnDisk(LazySequence[Block]):
 
     def at(self, number: int) -> Block:
         """Map the block at a place."""
-        block: Block = self.folder.read(f"block-{number}")
+        block: Block = self.store.get("block", number)
         if self.known is not None:
-            known_of_fact, known_number, kind = self.folder.read(f"{self.known}-{number}")
+            known_of_fact, known_number, kind = self.store.get(self.known, number)
             block = block._replace(
                 known_of_fact=known_of_fact, known_number_of_item=known_number, kind_of_item=kind
             )
@@ -380,37 +402,36 @@ class PartitionsOnDisk(LazySequence[Partition]):
     """Partitions on disk: blocks with the names of their items and the spellings of values."""
 
     blocks: BlocksOnDisk
-    has_values: bool
 
     def __len__(self) -> int:
         return len(self.blocks)
 
     def at(self, number: int) -> Partition:
         """Map the partition at a place."""
-        path, block = self.blocks.folder.path, self.blocks[number]
-        items = pl.read_ipc(path / f"items-{number}")
-        if not self.has_values:
-            return Partition(block, items, None)
-        return Partition(block, items, pl.read_ipc(path / f"values-{number}")["value"])
+        store = self.blocks.store
+        items, values = store.get("items", number), store.get("values", number)
+        return Partition(self.blocks[number], items, values)
+
+    def with_any(self, items: MarkedItems) -> Iterable[Partition]:
+        """Yield the partitions that may have some of these items; no other is read."""
+        for number in range(len(self)):
+            if items.may_be_in(self.blocks.store.get("marks", number)):
+                yield self[number]
 
     def tables(
         self, make: Make, answers: Sequence[Any], names: Mapping[str, int]
     ) -> list[LazyTable]:
-        """Return the tables that are made of all partitions, each chunk when it is asked for."""
-
-        def chunk(name: str, number: int) -> pl.DataFrame:
-            return make(self[number], answers[number], name)
-
-        return [LazyTable(name, partial(chunk, name), len(self), n) for name, n in names.items()]
+        """Return tables made from all partitions; each chunk is made when it is used."""
+        return tables_in_chunks(self, make, answers, names)
 
     def with_blocks(self, blocks: Iterable[Block]) -> PartitionsOnDisk:
-        """Keep what is known of facts, as these blocks have it, beside the blocks on disk."""
-        name = f"known-{uuid4().hex}"
+        """Store the known truths of facts in these blocks with the blocks on disk."""
+        name = f"known {uuid4().hex}"
         for number, block in enumerate(blocks):
             known = block.known_of_fact, block.known_number_of_item, block.kind_of_item
-            self.blocks.folder.write(f"{name}-{number}", known)
+            self.blocks.store.put(name, number, known)
         return replace(self, blocks=replace(self.blocks, known=name))
 
     def renumbered(self, places: Places) -> PartitionsOnDisk:
-        """Give other numbers to what is numbered across blocks."""
+        """Replace the numbers that are shared across blocks."""
         return replace(self, blocks=replace(self.blocks, places=(*self.blocks.places, places)))

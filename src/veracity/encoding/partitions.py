@@ -10,22 +10,22 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from veracity.encoding.block import Block, BoolArray, IntArray
-from veracity.encoding.names import Names, Places
+from veracity.encoding.names import Names, Places, marks_of
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import claims_that_fit
-from veracity.kernels.reference.layout import in_groups
-from veracity.reading.schema import Kind, numbers_in
+from veracity.kernels.reference import in_groups
+from veracity.reading.roles import Kind, numbers_in
 
 CLAIMS_PER_BLOCK = 1 << 19
-"""Usual size of a block: large enough to keep a thread busy, small enough that a million claims
-keep two; the same for any number of threads."""
+"""Usual size of a block: large enough for a thread, small enough that a million claims make two
+blocks; it does not depend on the number of threads."""
 
 CLAIMS_PER_SOURCE = 2
 """Fewest claims of a block for each source of all: its tallies have a row for each source."""
@@ -33,7 +33,22 @@ CLAIMS_PER_SOURCE = 2
 FEWEST_BLOCKS = 8
 """Blocks are not made larger for that if fewer would be left for threads to share."""
 
+PLACE = "place of an item"
+
 Count = TypeVar("Count")
+
+PartitionKey = Literal["item", "entity"]
+"""Scope of a block: all claims about an item, or about an entity with all its items."""
+
+
+def columns_of_key(columns: Iterable[str], key: PartitionKey) -> list[str]:
+    """Return the columns that name the units that are never split between blocks.
+
+    >>> columns_of_key(["source", "entity", "attribute", "value"], "entity")
+    ['entity']
+    """
+    names = ("entity", "fact") if key == "entity" else ("entity", "attribute", "fact")
+    return [name for name in names if name in columns]
 
 
 def usual_size(n_claims: int, n_sources: int) -> int:
@@ -48,10 +63,10 @@ def usual_size(n_claims: int, n_sources: int) -> int:
 
 @dataclass(frozen=True)
 class Partition:
-    """A block with the names that belong to it alone: those of its items and of their values.
+    """Block with its own names: those of its items and their values.
 
-    `values` is None for binary facts, which are true or false. A value is spelt as most claims of
-    its item spell it.
+    `values` is None for binary facts, which are true or false. A value has the spelling of most of
+    its claims.
     """
 
     block: Block
@@ -78,6 +93,15 @@ class Partition:
         """Return the items that are meant, numbered from zero."""
         return self.select_with(None, is_meant)[0]
 
+    def marks(self, items: MarkedItems) -> BoolArray:
+        """Mark those of the items that are among these."""
+        is_meant = np.zeros(self.block.n_items, dtype=np.bool_)
+        likely = np.flatnonzero(items.has(self.block.mark_of_item))
+        named = self.items[likely].with_columns(pl.Series(PLACE, likely))
+        found = named.join(items.names, on=items.names.columns, how="semi", nulls_equal=True)
+        is_meant[found[PLACE].to_numpy()] = True
+        return is_meant
+
     def select_with(self, answer: Any, is_meant: BoolArray) -> tuple[Partition, Any]:
         """Return the items that are meant, and their answer: of facts, or numbers of items."""
         item = np.flatnonzero(is_meant)  # mostly a few: no mask of all facts is made
@@ -90,8 +114,37 @@ class Partition:
 
 
 @dataclass(frozen=True)
+class MarkedItems:
+    """Names of some items, and their sorted marks, to find them quickly."""
+
+    names: pl.DataFrame
+    marks: NDArray[np.uint32]
+
+    @staticmethod
+    def of(items: pl.DataFrame, like: pl.DataFrame) -> MarkedItems:
+        """Take the columns that name items in another table, with their types."""
+        names = items.select(like.columns).cast(like.schema).unique()
+        return MarkedItems(names, np.sort(marks_of(names)))
+
+    def has(self, marks: NDArray[np.uint32]) -> BoolArray:
+        """Return True for marks that equal the mark of one of these items."""
+        return _are_among(marks, self.marks)
+
+    def may_be_in(self, marks_in_order: NDArray[np.uint32]) -> bool:
+        """Return True if any of these items has one of the marks."""
+        return bool(_are_among(self.marks, marks_in_order).any())
+
+
+def _are_among(marks: NDArray[np.uint32], others: NDArray[np.uint32]) -> BoolArray:
+    """Return True for marks that are among the others, which are sorted and not empty."""
+    place = np.searchsorted(others, marks)
+    place[place == len(others)] = 0
+    return np.asarray(others[place] == marks)
+
+
+@dataclass(frozen=True)
 class Sampling:
-    """Marks items drawn at random, always the same: a share of all, and of the known ones."""
+    """Function that marks a fixed random sample of items: a share of all, and of the known ones."""
 
     share: float
     share_known: float = 0.0
@@ -106,11 +159,11 @@ class Sampling:
 
 
 Make = Callable[[Partition, Any, str], pl.DataFrame]
-"""Makes the table of a name from a partition and what was found in it."""
+"""Function that makes a table from a partition and the result for it."""
 
 
 class Partitions(Protocol):
-    """Partitions wherever they are. Iterating takes them one at a time."""
+    """Partitions in memory, on disk or on executors. Iteration loads one at a time."""
 
     @property
     def blocks(self) -> Sequence[Block]:
@@ -118,11 +171,15 @@ class Partitions(Protocol):
         ...
 
     def with_blocks(self, blocks: Iterable[Block]) -> Partitions:
-        """Replace the blocks by those to which what is known was added."""
+        """Replace the blocks by those with the known truths."""
         ...
 
     def renumbered(self, places: Places) -> Partitions:
-        """Give other numbers to what is numbered across blocks."""
+        """Replace the numbers that are shared across blocks."""
+        ...
+
+    def with_any(self, items: MarkedItems) -> Iterable[Partition]:
+        """Return the partitions that may have some of these items."""
         ...
 
     def tables(self, make: Make, answers: Sequence[Any], names: Mapping[str, int]) -> list[Any]:
@@ -145,13 +202,17 @@ class PartitionsInMemory(tuple[Partition, ...]):
         return [part.block for part in self]
 
     def with_blocks(self, blocks: Iterable[Block]) -> PartitionsInMemory:
-        """Replace the blocks by those to which what is known was added."""
+        """Replace the blocks by those with the known truths."""
         pairs = zip(self, blocks, strict=True)
         return PartitionsInMemory(replace(part, block=block) for part, block in pairs)
 
     def renumbered(self, places: Places) -> PartitionsInMemory:
-        """Give other numbers to what is numbered across blocks."""
+        """Replace the numbers that are shared across blocks."""
         return self.with_blocks(block.renumbered(*places) for block in self.blocks)
+
+    def with_any(self, items: MarkedItems) -> Iterable[Partition]:
+        """Return the partitions that may have some of these items."""
+        return (part for part in self if items.has(part.block.mark_of_item).any())
 
     def tables(self, make: Make, answers: Sequence[Any], names: Mapping[str, int]) -> list[Any]:
         """Return tables that are made when they are asked for; of one partition, at once."""
@@ -160,8 +221,21 @@ class PartitionsInMemory(tuple[Partition, ...]):
         return [TableInMemory(name, make, self, answers, n) for name, n in names.items()]
 
 
+def tables_in_chunks(
+    parts: Sequence[Partition], make: Make, answers: Sequence[Any], names: Mapping[str, int]
+) -> list[LazyTable]:
+    """Return tables with a chunk for each partition, which is made when it is used."""
+
+    def chunk(name: str, number: int) -> pl.DataFrame:
+        return make(parts[number], answers[number], name)
+
+    return [
+        LazyTable(name, functools.partial(chunk, name), len(parts), n) for name, n in names.items()
+    ]
+
+
 class TableInMemory(LazyTable):
-    """A table of partitions in memory: written chunk by chunk, and kept once it was collected."""
+    """Table of partitions in memory, written chunk by chunk, and stored after `collect`."""
 
     is_kept = True
 
@@ -175,7 +249,7 @@ class TableInMemory(LazyTable):
         return self._table(self._parts[number], self._answers[number], self.name)
 
     def each(self, work: Callable[[pl.DataFrame], Any]) -> Iterator[Any]:
-        """Yield what some work makes of each chunk, in order: made side by side."""
+        """Yield the result of a function for each chunk, in order; chunks run in parallel."""
         with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
             yield from pool.map(lambda number: work(self._chunk(number)), range(self.n_chunks))
 
@@ -235,7 +309,7 @@ class Encoded:
         return np.asarray(np.sum(counts, axis=0))
 
     def by_block(self, number_of_fact: NDArray[Any]) -> list[NDArray[Any]]:
-        """Split numbers of all facts into those of each block."""
+        """Split an array over all facts into one array per block."""
         bounds = np.cumsum(self.n_facts_of_block)[:-1]
         return np.split(number_of_fact, bounds)
 
@@ -263,7 +337,7 @@ class Encoded:
 
     @property
     def is_remote(self) -> bool:
-        """Return True if the partitions are where this machine cannot reach them one by one."""
+        """Return True if this machine cannot read the partitions one by one."""
         return False
 
     @property
@@ -276,29 +350,29 @@ class Encoded:
         choose: Callable[[Partition], BoolArray] | None = None,
         answers: Any = None,
     ) -> tuple[Encoded, Any]:
-        """Bring all items, or those that are chosen, to this machine, with the answers."""
+        """Bring all or some items to this machine, with the answers."""
         return self, answers
 
     def summed(self, look: Callable[[Block, Any], Any], answers: Iterable[Any]) -> Any:
-        """Add up what a look finds in all blocks and the answers to them."""
+        """Add up the results of a function for all blocks and the answers to them."""
         found = (look(*pair) for pair in zip(self.blocks, answers, strict=True))
         return functools.reduce(operator.add, found)
 
     def sampled(self, most_claims: int) -> Encoded:
-        """Draw items with about so many claims at most, and as many again with known truths."""
+        """Draw items with about `most_claims` claims, and as many again with known truths."""
         claims_known = self.n_known * self.n_claims / max(self.n_items, 1)
         share_known = most_claims / max(claims_known, 1.0)
         return self._chosen(Sampling(self._share_with(most_claims), share_known), None)[0]
 
     def sampled_with(self, answers: Any, most_claims: int) -> tuple[Encoded, Any]:
-        """Draw items with about so many claims at most, with the answers to their facts."""
+        """Draw items with about `most_claims` claims, with the answers to their facts."""
         return self._chosen(Sampling(self._share_with(most_claims)), answers)
 
     def local_sample(self, answers: Any = None) -> tuple[Encoded, Any, tuple[str, ...]]:
         """Bring the claims to this machine, with their answers and notes.
 
-        If memory does not hold all that is on disk or on executors, items are drawn at random,
-        always the same ones.
+        If claims on disk or on executors do not fit in memory, a fixed random sample of items is
+        used.
         """
         most = claims_that_fit()
         if self.is_in_memory or self.n_claims <= most:
@@ -314,7 +388,7 @@ class Encoded:
         return some, found, (note,)
 
     def _share_with(self, most_claims: int) -> float:
-        """Return the share of the items that has so many claims; at least that of one item."""
+        """Return the share of the items that has `most_claims` claims; at least one item."""
         share = most_claims / max(self.n_claims, 1)
         return share if share >= 1.0 else max(share, (self.lowest_mark + 1) / 2**32)
 
@@ -332,6 +406,26 @@ class Encoded:
             for part, answer in zip(self.parts, answers or [None] * len(self.parts), strict=True)
             if (is_drawn := draw(part)).any()
         ]
+        return self._in_memory(found)
+
+    def claims_of(self, items: pl.DataFrame) -> Encoded | None:
+        """Return all claims about these items, in memory; None if there are none.
+
+        `items` has the columns that name items: "entity" and, if claims have one, "attribute"; or
+        "fact". Of claims on disk, no more than the blocks that have one of the items are read.
+        """
+        if not len(items):
+            return None
+        marked = MarkedItems.of(items, self.example.items)
+        found = [
+            (part.select(is_meant), None)
+            for part in self.parts.with_any(marked)
+            if (is_meant := part.marks(marked)).any()
+        ]
+        return self._in_memory(found)[0] if found else None
+
+    def _in_memory(self, found: Sequence[tuple[Partition, Any]]) -> tuple[Encoded, Any]:
+        """Return these partitions, joined if they are small, as the claims, and their answers."""
         parts, found_answers = zip(*found, strict=True)
         if sum(len(part.block.source_of_voice) for part in parts) <= CLAIMS_PER_BLOCK:
             parts, found_answers = (Partition.joined(parts),), (_joined_answers(found_answers),)
@@ -344,7 +438,7 @@ class Encoded:
 
     @property
     def are_numbers(self) -> bool:
-        """Return True if all values are plain numbers, which are compared as such."""
+        """Return True if all values are plain numbers, which are compared by size."""
         if self.kind == "binary":
             return False
         if len(self.names.labels):
@@ -354,7 +448,7 @@ class Encoded:
     def with_known_truths(
         self, look: Callable[[Partition], tuple[Block, Count]]
     ) -> tuple[Encoded, list[Count]]:
-        """Let a look mark what is known in each block; also return what it counted."""
+        """Let `look` mark the known truths in each block, and return also its counts."""
         counts: list[Count] = []
 
         def blocks() -> Iterator[Block]:
@@ -366,22 +460,22 @@ class Encoded:
         return self.with_known(blocks()), counts
 
     def with_known(self, known: Iterable[Block]) -> Encoded:
-        """Replace the blocks by those to which what is known was added."""
+        """Replace the blocks by those with the known truths."""
         return replace(self, parts=self.parts.with_blocks(known))
 
     def with_known_facts(self, known_of_fact: IntArray) -> Encoded:
-        """Set what is known of each of all facts."""
+        """Set the known truth of every fact."""
         pairs = zip(self.blocks, self.by_block(known_of_fact), strict=True)
         return self.with_known(block._replace(known_of_fact=own) for block, own in pairs)
 
     def numbered_as(self, names: Names) -> Encoded:
-        """Use the numbers of names elsewhere; names that are new there come behind."""
+        """Renumber the names as elsewhere; names that are new there get the next numbers."""
         grown, places = names.grown(self.names)
         return replace(self, names=grown, parts=self.parts.renumbered(places))
 
 
 def _joined_answers(answers: Sequence[Any]) -> Any:
-    """Join the answers to several partitions as those to one."""
+    """Join the answers to several partitions into one answer."""
     if answers[0] is None:
         return None
     if isinstance(answers[0], tuple):

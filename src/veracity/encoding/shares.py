@@ -1,9 +1,10 @@
-"""Weights of rows become shares: all claims of a source about an item share one vote.
+"""Turn weights of rows into shares: all claims of a source on an item share one vote.
 
-A source that was asked five times, or that gives a confidence for each of several values, has one
-vote on an item, of which each of its values has a share. Weights that add up to more than one are
-counts, and are divided by their sum; those that add up to less are confidences, and stay: a source
-that is half sure counts half. So the shares of a source on an item add up to one at most.
+A source has one vote on an item, even if it was asked five times or gives confidences for several
+values. Each of its values gets a share of the vote. Weights that add up to more than one are
+counts, and are divided by their sum. Weights that add up to less are confidences, and do not
+change: a source that is half sure counts half. So the shares of a source on an item add up to at
+most one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MOST_PAIRED = 2**62
 
 
 class WeightCounts(NamedTuple):
-    """Counts of rows with weights, and of what became of them; they merge by ``+``."""
+    """Counts of rows with weights, and of their treatment; they add up by ``+``."""
 
     n_rows: int = 0
     n_voices: int = 0
@@ -52,7 +53,7 @@ class WeightCounts(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return notes on what was done with the weights."""
+        """Return notes on the treatment of the weights."""
         notes = []
         if self.most > 1.0 and not self.n_in_part:
             notes.append(
@@ -61,13 +62,13 @@ class WeightCounts(NamedTuple):
             )
         elif self.most > 1.0:
             notes.append(
-                "weights above 1 are taken as counts: all that a source says of an item counts as "
+                "weights above 1 are read as counts: all claims of a source on an item count as "
                 "one claim; confidences are numbers from 0 to 1"
             )
         n_more = self.n_rows - self.n_voices
         if n_more and self.n_in_part:
             rows = counted(n_more, "row is a further claim", "rows are further claims")
-            notes.append(f"{rows} of a source about the same item: its values count by shares")
+            notes.append(f"{rows} of a source on the same item: its values count by their shares")
         return tuple(notes)
 
 
@@ -97,7 +98,7 @@ def with_shares(
 
 
 def _paired(first: IntArray, *others: IntArray) -> IntArray:
-    """Combine columns of numbers into one, in the same order: sorting one is much quicker."""
+    """Combine columns of numbers into one column with the same order, which sorts faster."""
     paired = first.astype(np.int64)
     for other in others:
         n_others = int(other.max()) + 1

@@ -6,11 +6,12 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from veracity import kernels
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.encoding.names import Names
 from veracity.errors import TooLarge
-from veracity.kernels.loading import kernels
-from veracity.reading.schema import Kind
+from veracity.reading.roles import Kind
+from veracity.trees import CountBySource
 
 
 class Largest(float):
@@ -22,28 +23,28 @@ class Largest(float):
 
 
 class Counted(NamedTuple):
-    """Counts of a block, or of all. Columns of `known_of_source` are those of `count_votes`."""
+    """Counts of one or all blocks. Columns of `known_of_source` are those of `count_votes`."""
 
     items: int
     facts: int
     known_items: int
     undisputed: int
     """Items on which all sources agree."""
-    supports_of_source: FloatArray
-    items_of_source: FloatArray
-    facts_of_source: FloatArray
+    supports_of_source: CountBySource
+    items_of_source: CountBySource
+    facts_of_source: CountBySource
     """Facts of the items that a source makes claims about."""
-    shared_of_source: FloatArray
-    """Items that a source and another one make claims about."""
-    known_of_source: FloatArray
+    shared_of_source: CountBySource
+    """Number of items on which a source and at least one other make claims."""
+    known_of_source: CountBySource
     largest_item: Largest
-    """Most pairs of source and value of one item."""
+    """Largest number of pairs of source and value of an item."""
     divided: int
-    """Values that a source claims together with others, or not in full."""
+    """Number of values that a source claims together with others, or with a share below one."""
 
 
 def counted(block: Block, n_sources: int) -> Counted:
-    """Count what is in a block; counts add up over blocks."""
+    """Count the content of a block; counts add up over blocks."""
     n_voices, n_facts = block.n_voices_of_item, block.n_facts_of_item
     votes = kernels.count_votes(block, np.zeros(block.n_facts), n_sources)
     items = np.bincount(block.source_of_voice, minlength=n_sources).astype(np.float64)
@@ -65,7 +66,7 @@ def counted(block: Block, n_sources: int) -> Counted:
 
 
 def _divided(block: Block) -> int:
-    """Count the values that a source claims together with others, or not in full."""
+    """Count the values that a source claims together with others, or with a share below one."""
     if block.has_shares:
         return int(np.count_nonzero(block.share_of_support != 1.0))
     return max(len(block.source_of_support) - len(block.source_of_voice), 0)  # some may deny
@@ -101,7 +102,7 @@ class Survey(NamedTuple):
         return max(len(self.names.labels), self.names.n_unnumbered, 2)
 
     def require_labels(self, algorithm: str) -> None:
-        """Refuse, for an algorithm that compares values of different items, those that are open."""
+        """Raise an error if an algorithm compares values across items and the values are open."""
         if self.names.n_unnumbered:
             raise TooLarge(
                 f"{algorithm} needs a number for each value, and there are more than "
@@ -132,5 +133,5 @@ class Survey(NamedTuple):
 
     @property
     def usual_prevalence(self) -> float:
-        """Return the share of true facts, as far as the kind of claims decides it."""
+        """Return the share of true facts, if the kind of claims determines it."""
         return self.counted.items / self.counted.facts if self.single_truth else 0.5

@@ -1,6 +1,5 @@
-"""Where the work is done: engines hold blocks, look at them, and merge what was found."""
+"""Engines hold blocks, apply functions to them, and merge the results."""
 
-from veracity.engines.local import Engine, Held, Local, threads_of
-from veracity.engines.merging import can_merge, merged
+from veracity.engines.local import Blocks, Engine, Local, threads_of
 
-__all__ = ["Engine", "Held", "Local", "can_merge", "merged", "threads_of"]
+__all__ = ["Blocks", "Engine", "Local", "threads_of"]

@@ -1,8 +1,8 @@
-"""The engine of many machines: parts lie where Spark's executors are, and tallies come back.
+"""Engine of many machines: Spark's executors hold the parts, and return tallies.
 
-Nothing but states and tallies goes over the driver. A state is broadcast, `mapInArrow` hands parts
-to our kernels, and tallies are merged in the order of the parts, so the answers are those of one
-machine. `executors` has what is done where the parts lie.
+Only states and tallies pass through the driver. A state is broadcast, `mapInArrow` passes parts to
+our kernels, and tallies are merged in the order of the parts, so the answers equal those of one
+machine. `spark_work` has the tasks that run on executors.
 """
 
 from __future__ import annotations
@@ -21,29 +21,31 @@ from uuid import uuid4
 
 from veracity import errors
 from veracity.encoding.block import Block
-from veracity.encoding.partitions import Encoded
-from veracity.engines.executors import (
+from veracity.encoding.partitions import Encoded, PartitionKey
+from veracity.engines.spark_work import (
     FOUND,
     MADE,
-    Held,
-    Leading,
-    Looking,
     Made,
-    Making,
+    Part,
+    Parts,
     Sent,
+    Task,
+    making,
     merge_found,
+    on_parts,
 )
-from veracity.engines.merging import merged_all
 from veracity.errors import EngineError, ParameterError, VeracityError, first_line
 from veracity.extras import how_to_get
 from veracity.io.array_file import packed, unpacked
+from veracity.io.frames import use_own_python
 from veracity.progress import Progress
+from veracity.trees import merged_all
 
 if TYPE_CHECKING:
     from veracity.engines.local import Look, Prepare
 
 MOST_COLLECTED = 64
-"""Parts whose tallies come to the driver each by itself; of more, neighbours are merged before."""
+"""Largest number of tallies sent to the driver; with more, those of neighbours are merged."""
 
 OWN_SETTINGS = {
     "spark.executorEnv.POLARS_MAX_THREADS": "1",  # there are as many workers as cores
@@ -53,18 +55,35 @@ OWN_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""How a session is set up that is started here."""
+"""Settings of a session that is started here."""
+
+HOW_TO_ASK = "its log tells more"
+
+OTHER_PYTHON = (
+    "the Python of its executors is not one with veracity: install veracity on all of them, or "
+    "ship an environment with spark.archives; then set PYSPARK_PYTHON to that Python before the "
+    "session is started"
+)
+
+MARKS_OF_OTHER_PYTHON = (
+    "No module named 'veracity'",
+    "No module named 'polars'",
+    "No module named 'pyarrow'",
+    "PYTHON_VERSION_MISMATCH",
+    'Cannot run program "python',
+)
+"""Texts in errors of Spark whose workers run a Python that has no veracity, or another version."""
 
 FEW_NAMES = 1 << 15
-"""Names of a part that take fewer bytes come to the driver with what is told of it."""
+"""Largest size in bytes of a part's names that are sent to the driver with its report."""
 
 MOST_AT_ONCE = 1 << 26
-"""Bytes of names that come to the driver at a time."""
+"""Number of bytes of names that are sent to the driver at a time."""
 
 UNUSED: list[tuple[str, Any, Any]] = []
 GONE: deque[str] = deque(maxlen=100)
-"""Parts that nobody knows any more, and the stores they lay in: these are removed by the next work
-on executors, since nothing may be asked of Spark while Python tidies up."""
+"""Unused parts and their stores. The next work on executors removes them, since Spark must not be
+called during garbage collection."""
 
 Frame = Any
 """A Spark DataFrame."""
@@ -100,34 +119,34 @@ class Spark:
             raise ParameterError(f"Spark: partitions must be at least 1, got {self.partitions}")
 
     def started(self) -> Any:
-        """The session, which is started if it has to be."""
+        """Return the session; start one if needed."""
         session = start(self.master) if self.session is None else self.session
         if "connect" in type(session).__module__:
             raise ParameterError(
-                "Spark: a Spark Connect session cannot hold claims where its executors are; give a "
-                "classic one, as SparkSession.builder.master(...) makes it"
+                "Spark: a Spark Connect session cannot store claims on its executors; pass a "
+                "classic one, made with SparkSession.builder.master(...)"
             )
         return session
 
-    def encode(self, table: Any, tell: Progress) -> Encoded:
-        """Turn claims into blocks where the executors are."""
-        from veracity.engines.spark_encoding import encode_on_spark  # noqa: PLC0415 - it looks here
+    def encode(self, table: Any, tell: Progress, key: PartitionKey = "item") -> Encoded:
+        """Turn claims into blocks on the executors."""
+        from veracity.engines.spark_claims import encode_on_spark  # noqa: PLC0415 - it looks here
 
-        return encode_on_spark(self, table, tell)
+        return encode_on_spark(self, table, tell, key)
 
-    def hold(self, blocks: Iterable[Block]) -> HeldOnSpark:
-        """Look at blocks where they are; those of this machine are handed to the executors."""
+    def hold(self, blocks: Iterable[Block]) -> SparkBlocks:
+        """Use blocks on the executors; send blocks of this machine to the executors."""
         if isinstance(blocks, BlocksOnSpark):
-            return HeldOnSpark(blocks.made, blocks.steps)
+            return SparkBlocks(blocks.made, blocks.steps)
         session = self.started()
         rows = [(bytearray(packed(one)),) for one in sorted(blocks, key=lambda one: one.number)]
         spread = session.sparkContext.parallelize(rows, max(len(rows), 1))
         frame = session.createDataFrame(spread, "block binary")
-        return HeldOnSpark(MadeParts(frame, _taken_in), are_from_here=True)
+        return SparkBlocks(MadeParts(frame, _taken_in), are_from_here=True)
 
 
 def _taken_in(batches: Iterable[Any]) -> Made | None:
-    """The block that the only row of a partition holds."""
+    """Return the block in the only row of a partition."""
     for batch in batches:
         for data in batch.column(0).to_pylist():
             block = unpacked(bytearray(data))
@@ -136,10 +155,9 @@ def _taken_in(batches: Iterable[Any]) -> Made | None:
 
 
 class MadeParts:
-    """Parts that were made where the executors are, and can be made again.
+    """Parts that executors made, and can make again.
 
-    `source` has all rows of a part, and of no other, in one partition; `make` makes the part of
-    them.
+    Each partition of `source` has the rows of one part; `make` turns them into the part.
     """
 
     def __init__(self, source: Frame, make: Callable[[Iterable[Any]], Made | None]) -> None:
@@ -147,9 +165,9 @@ class MadeParts:
 
         _clear()
         self.session = source.sparkSession
-        making = Making(uuid4().hex, make, tuple(GONE))
-        self.store = making.store
-        self.whole = mapped(source, making, MADE).persist(StorageLevel.DISK_ONLY)
+        self.store = uuid4().hex
+        made = mapped(source, making(self.store, make, tuple(GONE)), MADE)
+        self.whole = made.persist(StorageLevel.DISK_ONLY)
         self.filled = self.whole.filter(self.whole.names.isNotNull())
         # a task takes the parts of one executor in turn: starting one costs more than it may do
         at_once = self.session.sparkContext.defaultParallelism
@@ -158,16 +176,16 @@ class MadeParts:
         weakref.finalize(self, UNUSED.append, (self.store, self.whole, self.numbers))
         few = f"if(length(names) < {FEW_NAMES}, names, null)"
         with explained():
-            rows = self.whole.selectExpr("part", "told", "length(names) size", few).collect()
+            rows = self.whole.selectExpr("part", "report", "length(names) size", few).collect()
             self.numbers.count()  # where the parts are, so that tasks go there
         rows.sort(key=lambda row: int(row.part))
-        self.told = [unpacked(row.told) for row in rows]
+        self.reports = [unpacked(row.report) for row in rows]
         filled = [row for row in rows if row.size is not None]
         self.parts = [int(row.part) for row in filled]
         self._names = {int(row.part): (int(row.size), row[3]) for row in filled}
 
     def names(self) -> Iterator[Any]:
-        """The names of the parts; not all of them are here at once."""
+        """Yield the names of the parts, without loading all of them at once."""
         few = [names for _, names in self._names.values() if names is not None]
         yield from map(unpacked, few)
         many = {part: size for part, (size, names) in self._names.items() if names is None}
@@ -200,145 +218,146 @@ def _groups(sizes: dict[int, int]) -> Iterator[list[int]]:
 
 @dataclass(frozen=True)
 class BlocksOnSpark:
-    """Blocks where the executors are, after some steps that changed them."""
+    """Blocks on the executors, after some steps that changed them."""
 
     made: MadeParts
-    steps: tuple[tuple[str, Sent], ...]
+    steps: tuple[tuple[str, Any], ...]
 
 
 class AnswersOnSpark(NamedTuple):
-    """Answers that are where the blocks are: what finds them."""
+    """Answers on the executors: the parts, and the function that finds the answer of a part."""
 
-    held: Held
-    work: Sent
+    parts: Parts
+    answer: Callable[[Part], Any]
 
 
-class HeldOnSpark:
-    """Parts that lie where the executors are, and what is kept beside them.
+class SparkBlocks:
+    """Parts on the executors, and the data stored with them.
 
-    Answers to blocks that are from here come back here.
+    Answers to blocks of this machine are returned to it.
     """
 
     def __init__(
         self,
         made: MadeParts,
-        steps: tuple[tuple[str, Sent], ...] = (),
+        steps: tuple[tuple[str, Any], ...] = (),
         *,
         are_from_here: bool = False,
     ) -> None:
         self._made, self._are_from_here = made, are_from_here
-        self._held = Held(made.store, uuid4().hex, steps)
-        self._journal: dict[int, list[Sent]] = {}
+        self._parts = Parts(made.store, uuid4().hex, steps)
+        self._journal: dict[int, list[Callable[[Part], Any]]] = {}
 
     def sweep(self, look: Look, state: Any, turn: Any) -> Any:
         """Look at every part, and merge the tallies in the order of the parts."""
+        return merged_all(self._tallies(self._made.send((look, state, turn))))
+
+    def _tallies(self, sent: Sent, which: int | None = None) -> list[Any]:
         merge = len(self._made.parts) > MOST_COLLECTED
-        return merged_all(self._found(look, state, turn, merge=merge))
+        return self._found(_looking(sent, which), sent, merge=merge)
 
-    def collect(self, look: Look, state: Any, turn: Any) -> Iterator[Any]:
-        """What is found in each part, in the order of the parts."""
-        yield from self._found(look, state, turn)
+    def found(self, look: Look, state: Any, turn: Any) -> Iterator[Any]:
+        """Yield the result of a function for each part, in the order of the parts."""
+        sent = self._made.send((look, state, turn))
+        yield from self._found(_looking(sent), sent)
 
-    def keep(self, look: Look, state: Any, turn: Any) -> tuple[Any, Any]:
-        """Where a look finds an answer and a tally: what finds the answers, the tallies merged."""
+    def answers(self, look: Look, state: Any, turn: Any) -> tuple[Any, Any]:
+        """Return a function that finds the answers of a pass, and its merged tallies."""
         if self._are_from_here:
-            answers, tallies = zip(*self._found(look, state, turn), strict=True)
+            answers, tallies = zip(*self.found(look, state, turn), strict=True)
             return answers, merged_all(tallies)
-        total = self.sweep(_Alone(look, TALLY), state, turn)
-        answer = self._made.send((_Alone(look, ANSWER), state, turn))
-        return AnswersOnSpark(self._with_journal(), answer), total
+        total = merged_all(self._tallies(self._made.send((look, state, turn)), TALLY))
+        sent = self._made.send((look, state, turn))
+        return AnswersOnSpark(self._with_journal(), _looking(sent, ANSWER)), total
 
     def walk(
         self, go: Look, lanes: tuple[Any, ...], turn: Any, prepare: Prepare | None = None
     ) -> tuple[Any, ...]:  # fmt: skip
-        """Lead all lanes through one part after the other: each part is a job of its own.
+        """Run all lanes through the parts, one part after the other; each part is a Spark job.
 
-        Nothing is prepared ahead.
+        No part is prepared in advance.
         """
-        for part in self._made.parts:
-            (lanes,) = self._found(Leading(go), lanes, turn, only=part)
+
+        def lead(block: Any, lanes: tuple[Any, ...], turn: Any) -> tuple[Any, Any]:
+            before = turn.memory or [None] * len(lanes)
+            pairs = [
+                go(block, lane, turn._replace(memory=own))
+                for lane, own in zip(lanes, before, strict=True)
+            ]
+            arrived, memories = zip(*pairs, strict=True)
+            forgets = turn.memory is None and all(own is None for own in memories)
+            return arrived, None if forgets else list(memories)
+
+        for number in self._made.parts:
+            sent = self._made.send((lead, lanes, turn))
+            (lanes,) = self._found(_looking(sent), sent, only=number)
         return lanes
 
     def _found(
         self,
-        look: Look,
-        state: Any,
-        turn: Any,
+        work: Callable[[Part], Any],
+        sent: Sent,
         *,
         only: int | None = None,
         merge: bool = False,
     ) -> list[Any]:
-        """What is found in the parts, in their order."""
-        work = self._made.send((look, state, turn))
-        rows = self._rows(work, only, merge=merge)
+        """Return the result of a function for each part, in order; send it an argument."""
+        made, parts = self._made, replace(self._parts, versions=self._versions)
+        numbers = made.numbers if only is None else made.numbers.filter(f"part = {only}")
+        found = mapped(numbers, on_parts(parts, work), FOUND)
+        rows = collected(merged_there(found, len(made.parts)) if merge else found)
         missing = [int(row.part) for row in rows if row.found is None]
         if missing:
-            whole = self._made.whole
-            again = Looking(self._with_journal(), work)
-            some = whole.filter(whole.part.isin(missing)).select("part", "data")
-            with explained():
-                made_again = mapped(some, again, FOUND).collect()
+            some = made.whole.filter(made.whole.part.isin(missing)).select("part", "data")
+            made_again = collected(mapped(some, on_parts(self._with_journal(), work), FOUND))
             rows = [row for row in rows if row.found is not None] + made_again
         if any(row.changed for row in rows):
-            for part in self._made.parts if only is None else [only]:
+            for part in made.parts if only is None else [only]:
                 self._journal.setdefault(part, []).append(work)
         else:
-            work.broadcast.destroy()
+            sent.broadcast.destroy()
         rows.sort(key=lambda row: int(row.part))
         return [unpacked(row.found) for row in rows]
 
-    def _rows(self, work: Sent, only: int | None, *, merge: bool) -> list[Any]:
-        """What is found in the stores of executors."""
-        versions = {part: len(works) for part, works in self._journal.items()}
-        looking = Looking(replace(self._held, versions=versions), work)
-        parts, n_parts = self._made.numbers, len(self._made.parts)
-        if only is not None:
-            parts = parts.filter(parts.part == only)
-        found = mapped(parts, looking, FOUND)
-        if merge:
-            found = merged_there(found, n_parts)
-        with explained():
-            rows: list[Any] = found.collect()
-        return rows
+    @property
+    def _versions(self) -> dict[int, int]:
+        return {part: len(works) for part, works in self._journal.items()}
 
-    def _with_journal(self) -> Held:
-        """All that it takes to make again what is kept beside parts."""
-        versions = {part: len(works) for part, works in self._journal.items()}
+    def _with_journal(self) -> Parts:
+        """Return all data needed to make the memory of parts again."""
         journal = {part: tuple(works) for part, works in self._journal.items()}
-        return replace(self._held, versions=versions, journal=journal)
+        return replace(self._parts, versions=self._versions, journal=journal)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Parts stay as long as someone knows them."""
+        """Keep the parts, which are stored until they are no longer referenced."""
+
+
+def _looking(sent: Sent, which: int | None = None) -> Callable[[Part], Any]:
+    """Return the work of a look at a part, to find all that it finds, or one member of it."""
+
+    def work(part: Part) -> Any:
+        found = part.look(*sent.content)
+        return found if which is None else found[which]
+
+    return work
 
 
 def merged_there(found: Frame, n_parts: int) -> Frame:
-    """What was found, with that of neighbouring parts merged where they are."""
+    """Merge the results of neighbouring parts on the executors."""
     n_groups = math.isqrt(n_parts)
     group = (found.part / (n_parts // n_groups + 1)).cast("long")
     return mapped(found.repartition(n_groups, group), merge_found, FOUND)
 
 
 ANSWER, TALLY = range(2)
-"""What `Held.keep` finds in a block, in this order."""
-
-
-@dataclass(frozen=True)
-class _Alone:
-    """A look that finds an answer and a tally, for one of them alone."""
-
-    look: Look
-    which: int
-
-    def __call__(self, block: Block, state: Any, turn: Any) -> tuple[Any, Any]:
-        found, memory = self.look(block, state, turn)
-        return found[self.which], memory
+"""Numbers of the two results that a look of `Blocks.answers` finds in a block."""
 
 
 def _clear() -> None:
-    """Let go of parts that nobody knows any more."""
+    """Release the parts that are no longer used."""
     while UNUSED:
         store, *frames = UNUSED.pop()
         GONE.append(store)
@@ -347,35 +366,39 @@ def _clear() -> None:
                 frame.unpersist()
 
 
-def mapped(
-    frame: Frame, work: Callable[[Iterable[Any]], Iterator[Any]], schema: str | Schema
-) -> Frame:
-    """The frame that work makes of the record batches of each partition."""
-
-    def run(batches: Iterable[Any]) -> Iterator[Any]:
-        yield from work(batches)
-
+def mapped(frame: Frame, task: Task, schema: str | Schema) -> Frame:
+    """Return the frame that a task makes of the record batches of each partition."""
+    use_own_python(frame.sparkSession)
     with warnings.catch_warnings():  # pandas, which is not used here, may be newer than it knows
         warnings.simplefilter("ignore", FutureWarning)
-        return frame.mapInArrow(run, schema)
+        return frame.mapInArrow(task, schema)
+
+
+def collected(frame: Frame) -> list[Any]:
+    """Return the rows of a frame."""
+    with explained():
+        rows: list[Any] = frame.collect()
+        return rows
 
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-    """What goes wrong on Spark is told in one sentence; our own errors are told as they are."""
+    """Turn an error of Spark into one sentence; raise our own errors unchanged."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - an extra
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise _own_error(str(error)) or EngineError(
-            f"Spark gave up: {_reason(str(error))}; its log tells more"
+        text = str(error)
+        advice = OTHER_PYTHON if any(mark in text for mark in MARKS_OF_OTHER_PYTHON) else HOW_TO_ASK
+        raise _own_error(text) or EngineError(
+            f"Spark gave up: {_reason(text)}; {advice}"
         ) from error
 
 
 def _own_error(text: str) -> VeracityError | None:
-    """The error that was raised on an executor, if it is one of ours."""
+    """Return the error raised on an executor, if it is an error of veracity."""
     for line in text.splitlines():
         name, _, message = line.strip().partition(": ")
         kind = getattr(errors, name.removeprefix("veracity.errors."), None)
@@ -386,14 +409,14 @@ def _own_error(text: str) -> VeracityError | None:
 
 
 def _reason(text: str) -> str:
-    """The line that tells most: the last of a traceback, or the first of all."""
+    """Return the most informative line: the last of a traceback, or the first of all."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     told = [line for line in lines if "Error: " in line or "Exception: " in line]
-    return (told or lines or ["no reason is told"])[-1 if told else 0][:300]
+    return (told or lines or ["no reason is given"])[-1 if told else 0][:300]
 
 
 def start(master: str) -> Any:
-    """The session that runs, or a new one."""
+    """Return the running session, or a new one."""
     try:
         from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - an extra
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra

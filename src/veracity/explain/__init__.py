@@ -1,4 +1,4 @@
-"""Why an item has the value it has: rows that add up, and the same in words."""
+"""Explain why an item has its value: in rows that add up, and in words."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from veracity.explain.contributions import Contribution, Item, items_at
 from veracity.explain.sentences import told_in_words
 from veracity.io.frames import FrameKind, hand_back
 from veracity.naming import as_text, name_text, text_like
-from veracity.printing import counted, did_you_mean, html_by, in_short, printable
-from veracity.reading.schema import keys_of
+from veracity.printing import Shown, counted, did_you_mean, in_short
+from veracity.reading.roles import keys_of
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -27,20 +27,18 @@ MOST_VALUES = 20
 """Claims are listed for the most plausible values of an item, these at most."""
 
 MOST_ROWS = 100
-"""Of the claims that bear on a value those that weigh most are listed, the others summed up."""
+"""Maximum number of claims listed for a value, those with most weight first; the others are
+summed up."""
 
 MOST_ITEMS = 50
-"""Of an entity with more attributes these are told; the others are counted."""
+"""Maximum number of attributes of an entity that are explained; the others are counted."""
 
 MOST_SAID = 5
-"""Of a source that names many values of an item so many are told; the others are counted."""
-
-SHOWN_ROWS = 20
-"""Rows in the text of an explanation."""
+"""Maximum number of values listed for a source; the others are counted."""
 
 
-@dataclass(frozen=True)
-class Why:
+@dataclass(frozen=True, repr=False)
+class Why(Shown):
     """Why items have the values they have.
 
     The prior and the weights of a value's rows add up to its score; from the scores of an item's
@@ -51,53 +49,48 @@ class Why:
     """The reasons in plain words, one line per item."""
     tables: tuple[pl.DataFrame, pl.DataFrame]
     scale: str | None
-    """What weights and scores are: "log-odds", "votes", or "numbers"; None if there are none."""
+    """Unit of weights and scores: "log-odds", "votes", or "numbers"; None if there are none."""
     rule: str | None
-    """How plausibilities follow from scores: see `veracity.algorithms.rules.Rule`."""
+    """Rule by which plausibilities follow from scores: see `veracity.algorithms.rules.Rule`."""
     account: str
     """ "exact"; "average", for samplers; or "none", where judging is not by weights."""
     frame_kind: FrameKind = "polars"
 
     @property
     def values(self) -> Any:
-        """One row per value: its plausibility, its score, the score before any claim."""
+        """Return one row per value: its plausibility, its score, the score before any claim."""
         return hand_back(self.tables[0], self.frame_kind)
 
     @property
     def rows(self) -> Any:
-        """One row per claim and value it bears on: who claims what, and what that weighs.
+        """Return one row per claim and value it affects: its source, its value and its weight.
 
-        A row without a source sums up the claims that weigh less; `claims` is how many. Where a
-        vote counts beside the claims, it has the first row: `claimed` is "(the vote)".
+        A row without a source sums up the claims with least weight; `claims` is their number. Where
+        a vote is added to the claims, it has the first row: `claimed` is "(the vote)".
         """
         return hand_back(self.tables[1], self.frame_kind)
 
-    _repr_html_ = html_by("why_html")
-
-    def __repr__(self) -> str:
-        """The words, and the tables below."""
-        with pl.Config(
-            tbl_rows=SHOWN_ROWS, tbl_cols=20, tbl_width_chars=120, tbl_hide_dataframe_shape=True,
-            tbl_hide_column_data_types=True, float_precision=3, fmt_str_lengths=24,
-        ):  # fmt: skip
-            parts = [self.words, *(str(without_keys(table)) for table in self.tables)]
-        hidden = len(self.tables[1]) - SHOWN_ROWS
-        shown = "\n".join([*parts, f"({counted(hidden, 'more row')})"] if hidden > 0 else parts)
-        return printable(shown, lines=True)
+    def contents(self) -> dict[str, Any]:
+        """Return the words, the rule, the values and the claims, by name."""
+        how = {"scale": self.scale, "rule": self.rule, "account": self.account}
+        values, rows = self.tables
+        return {"words": self.words, **how, "values": values, "rows": rows}
 
 
 THE_VOTE = "(the vote)"
-"""What stands for the claim in the row of a vote that counts beside the claims themselves."""
+"""Text in the column `claimed` for a vote that is added to the claims."""
 
 SCALES = {"softmax": "log-odds", "sigmoid": "log-odds", "estimate": "numbers"}
-"""What scores are, by rule; votes for all others."""
+"""Unit of scores, by rule; votes for all others."""
 
 
 def explain(result: Result, entity: object, attribute: object = None) -> Why:
-    """Why the items of this entity, or this one item or binary fact, have their values."""
+    """Explanation of the values of an entity's items, of one item, or of a binary fact."""
     of_entity = f"'{entity}'" if attribute is None else f"'{attribute}' of '{entity}'"
     named = ItemsNamed(str(entity), None if attribute is None else str(attribute))
-    result = result.fetch(named, f"why: nobody speaks of {of_entity}; see result.truths")
+    result = result.fetch(
+        named, f"why: no source makes a claim about {of_entity}; see result.truths"
+    )
     keys = keys_of(result.tables.facts)
     rows = _find(result.tables.facts, keys, [entity, attribute])
     items, n_items = items_at(result, rows, MOST_ITEMS)
@@ -120,7 +113,7 @@ def explain(result: Result, entity: object, attribute: object = None) -> Why:
 
 
 def _caveats(algorithm: str, item: Item) -> list[str]:
-    """How far the rows are to be believed, where that is not all the way."""
+    """Return the limits of the explanation, as sentences."""
     if item.weights is None:
         return [
             f"({algorithm} does not judge by weights; the rows tell who says what, and how far "
@@ -129,13 +122,13 @@ def _caveats(algorithm: str, item: Item) -> list[str]:
     if item.weights.account == "average":
         return [
             f"({algorithm} draws truths at random; the weights are averages, and the "
-            "plausibilities follow from them only about.)"
+            "plausibilities follow from them approximately.)"
         ]
     return []
 
 
 def without_keys(table: pl.DataFrame) -> pl.DataFrame:
-    """A table to be shown: what is the same in all rows of an item goes without saying."""
+    """Return a table to show, without columns that have the same value in all rows of an item."""
     keys = keys_of(table)
     hidden = keys if table.select(keys).n_unique() == 1 else keys[:-1]
     if "claims" in table.columns and (table["claims"] <= 1).all():
@@ -145,13 +138,13 @@ def without_keys(table: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class ItemsNamed:
-    """Which items of a part have these names."""
+    """Selection of the items of a part that have these names."""
 
     entity: str
     attribute: str | None
 
     def __call__(self, part: Partition) -> BoolArray:
-        """One truth value per item."""
+        """Return True or False for each item."""
         keys = keys_of(part.items)
         is_meant = (part.items[keys[0]].cast(pl.String) == self.entity).to_numpy(writable=True)
         if self.attribute is not None and len(keys) > 1:
@@ -163,7 +156,7 @@ class ItemsNamed:
 
 
 def _find(facts: pl.DataFrame, keys: list[str], names: list[object]) -> IntArray:
-    """The rows of the facts of these names; what there is instead, if there are none."""
+    """Return the rows of the facts with these names; raise an error if there are none."""
     if len(keys) == 1 and names[1] is not None:
         what = "facts" if keys == ["fact"] else "entities"
         raise ParameterError(f"why: {what} of these claims have no attributes; leave it out")
@@ -180,7 +173,7 @@ def _find(facts: pl.DataFrame, keys: list[str], names: list[object]) -> IntArray
 
 
 def _is_named(column: pl.Series, name: object) -> pl.Series:
-    """Which of these have this name: as it is, as it is written in the tables, or as text."""
+    """Return True for each entry with this name, in one of its spellings or as text."""
     text = as_text(column)
     told = pl.Series([name_text(name)], dtype=pl.String)
     spellings = pl.concat([told, text_like(told, column.dtype)]).unique()
@@ -207,7 +200,7 @@ def _not_there(key: str, name: str, column: pl.Series) -> str:
 def _explain_item(
     result: Result, item: Item, keys: list[str]
 ) -> tuple[str, pl.DataFrame, pl.DataFrame]:
-    """The words, the values and the rows."""
+    """Return the text, the values and the rows."""
     truth = _truths_of(result, item, keys)
     words = told_in_words(result, item, truth)
     if result.kind == "numeric":
@@ -226,7 +219,7 @@ def _truths_of(result: Result, item: Item, keys: list[str]) -> pl.DataFrame:
 
 
 def _values(item: Item, order: IntArray) -> pl.DataFrame:
-    """The facts of the item, the most plausible first; and what nobody claims, if it counts."""
+    """Return the facts of the item, the most plausible first, and the score of unclaimed values."""
     values = item.facts
     if item.weights is None:
         nothing = pl.lit(None, pl.Float64)
@@ -244,7 +237,7 @@ def _values(item: Item, order: IntArray) -> pl.DataFrame:
 
 
 def _rows(result: Result, item: Item, fact: int, added: Contribution) -> pl.DataFrame:
-    """The claims that bear on a fact, those that weigh most first; the others in one row."""
+    """Return the claims that affect a fact, those with most weight first; the others in one row."""
     order = heaviest_first(added.weight)
     shown, rest = order[:MOST_ROWS], order[MOST_ROWS:]
     claim = added.claim[shown]
@@ -266,14 +259,14 @@ def _rows(result: Result, item: Item, fact: int, added: Contribution) -> pl.Data
 
 
 def heaviest_first(weight: FloatArray) -> IntArray:
-    """The order by size; weights that differ in their last bits alone stay where they are."""
+    """Return the order by size; weights that differ only by rounding stay in place."""
     size = np.abs(weight)
     share = size / (size.max(initial=0.0) or 1.0)
     return np.argsort(-np.round(share, SAME), kind="stable")
 
 
 def _claimed(item: Item, claim: IntArray) -> pl.Series:
-    """What the source of each of these claims says of the item: all its values, as text."""
+    """Return all values that the source of each of these claims names for the item, as text."""
     if "value" not in item.facts.columns:
         return pl.Series("claimed", item.is_positive[claim])
     said = said_by_source(item)
@@ -282,7 +275,7 @@ def _claimed(item: Item, claim: IntArray) -> pl.Series:
 
 
 def said_by_source(item: Item) -> pl.DataFrame:
-    """One row per `source`, by its number: all that it says of the item, as text, in `claimed`."""
+    """Return one row per `source`, by its number, with all its claims on the item, as text."""
     is_binary = "value" not in item.facts.columns
     values = pl.Series(item.is_positive) if is_binary else item.facts["value"]
     values = as_text(values if is_binary else values.gather(item.fact_of_claim))
@@ -299,7 +292,7 @@ def said_by_source(item: Item) -> pl.DataFrame:
 
 
 def _of_all_items(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """The rows of all items; without the biases of sources, if none is biased."""
+    """Return the rows of all items; without the biases of sources, if none is biased."""
     rows = pl.concat(parts)
     is_biased = "bias" in rows.columns and bool((rows["bias"] != 0.0).any())
     return rows if is_biased else rows.drop("bias", strict=False)
@@ -309,9 +302,9 @@ def _of_all_items(parts: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The estimate, and what each claim adds to it: its share of all weight times its number.
+    """Return the estimate, and the contribution of each claim: its share times its number.
 
-    Where sources are known to be too high or too low, their bias is taken off first.
+    Known biases of sources are subtracted first.
     """
     if item.weights is None:
         return _unweighed_numbers(result, item, truth)
@@ -345,7 +338,7 @@ def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFr
 def _unweighed_numbers(
     result: Result, item: Item, truth: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The estimate and the claims, the best sources first: what they weigh is not known."""
+    """Return the estimate and the claims, the best sources first, where weights are not known."""
     nothing = pl.lit(None, pl.Float64)
     keys = truth.select(pl.col("^(entity|attribute)$"))
     number = item.block.number_of_fact[item.fact_of_claim]
@@ -366,14 +359,14 @@ def _unweighed_numbers(
 
 
 def _centre(number: FloatArray, weights: Weights) -> float:
-    """What the prior speaks for: unless the weights say otherwise, the mean of the claims."""
+    """Return the prior estimate: unless the weights have one, the mean of the claims."""
     if weights.centre_of_item is not None:
         return float(weights.centre_of_item[0])
     return float((number / len(number)).sum())  # the sum of large numbers may be no number
 
 
 def _shares_of_claims(item: Item, weights: Weights) -> tuple[FloatArray, float]:
-    """The share of each claim in the estimate, and that of the prior."""
+    """Return the share of each claim in the estimate, and that of the prior."""
     weight = weights.of_claim
     if weight is None:
         weight = weights.support[item.source_of_claim]

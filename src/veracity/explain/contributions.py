@@ -1,4 +1,4 @@
-"""What each claim of an item adds to the scores of its facts: the weights of one item."""
+"""Contribution of each claim of an item to the scores of its facts: the weights of one item."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Contribution(NamedTuple):
-    """What claims of an item add to the score of one fact; an index into the item's claims each."""
+    """Claims of an item that contribute to the score of one fact, as indices, and their weights."""
 
     claim: IntArray
     weight: FloatArray
@@ -26,9 +26,9 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True)
 class Item:
-    """An item: its facts as a table, all that is said of it as a block, and what that weighs.
+    """An item: its facts as a table, its claims as a block, and their weights.
 
-    Its claims are what sources say, in the order of the supports; of a binary fact, its voices.
+    Its claims are in the order of the supports; those of a binary fact, in the order of its voices.
     """
 
     facts: pl.DataFrame
@@ -38,27 +38,27 @@ class Item:
 
     @cached_property
     def source_of_claim(self) -> IntArray:
-        """Who makes each claim."""
+        """Return the source of each claim."""
         sources = self.block.source_of_voice if self.is_binary else self.block.source_of_support
         return sources.astype(np.int64)
 
     @cached_property
     def fact_of_claim(self) -> IntArray:
-        """Which fact each claim is about."""
+        """Return the fact of each claim."""
         if self.is_binary:
             return np.zeros(len(self.source_of_claim), dtype=np.int64)
         return self.block.fact_of_support
 
     @cached_property
     def is_positive(self) -> BoolArray:
-        """Which claims call their fact true."""
+        """Return True for each claim that calls its fact true."""
         if not self.is_binary:
             return np.ones(len(self.source_of_claim), dtype=np.bool_)
         return np.isin(self.source_of_claim, self.block.source_of_support)
 
     @property
     def known(self) -> IntArray | None:
-        """Whether each fact is known to be true, if anything is known of the item."""
+        """Return the known truth of each fact, if a truth of the item is known."""
         known = self.block.known_of_fact
         return known if known.max() >= 0 else None
 
@@ -89,7 +89,7 @@ class Item:
 
     @cached_property
     def vote(self) -> FloatArray | None:
-        """What a vote that is mixed in adds to the score of each fact; None if there is none."""
+        """Return the contribution of a vote to the score of each fact; None if there is no vote."""
         if self.weights is None or self.weights.vote is None:
             return None
         return np.asarray(
@@ -98,14 +98,14 @@ class Item:
 
     @cached_property
     def unclaimed(self) -> float:
-        """The score of what nobody claims; minus infinity if there is no such thing."""
+        """Return the score of the unclaimed values; minus infinity if all values are claimed."""
         if self.weights is None or self.weights.rule != "softmax":
             return -np.inf
         return float(unclaimed_scores(self.block, self.weights)[0]) - self._left_out
 
     @cached_property
     def support(self) -> FloatArray:
-        """What each claim adds to the score of its own fact."""
+        """Return the contribution of each claim to the score of its own fact."""
         assert self.weights is not None
         if self.weights.confusion is not None:
             own = [self._confused(fact) for fact in range(self.block.n_facts)]
@@ -118,12 +118,12 @@ class Item:
 
     @cached_property
     def oppose(self) -> FloatArray:
-        """What each claim's source adds to the score of a fact it speaks on without supporting."""
+        """Return the contribution of each claim's source to facts that it does not support."""
         return self._oppose * self.share_of_voice
 
     @property
     def _oppose(self) -> FloatArray:
-        """The same, of a source that counts in full."""
+        """Return the contribution to unsupported facts of a source that counts in full."""
         assert self.weights is not None
         if self.weights.oppose is None:
             return np.zeros(len(self.source_of_claim))
@@ -131,7 +131,7 @@ class Item:
 
     @cached_property
     def share_of_claim(self) -> FloatArray:
-        """How much each claim counts; of a binary fact, how much of it calls the fact true."""
+        """Return the share of each claim; of a binary fact, the share that calls the fact true."""
         block = self.block
         if not block.has_shares:
             return np.ones(len(self.source_of_claim))
@@ -143,7 +143,7 @@ class Item:
 
     @cached_property
     def share_of_voice(self) -> FloatArray:
-        """How much the source of each claim counts on this item."""
+        """Return the share with which the source of each claim counts on this item."""
         if not self.block.has_shares or self.is_binary:
             return self.block.share_of_voice if self.block.has_shares else self.share_of_claim
         _, voice = np.unique(self.source_of_claim, return_inverse=True)
@@ -151,9 +151,9 @@ class Item:
 
     @cached_property
     def standing(self) -> FloatArray:
-        """How much each claim counts for its own fact: under confusions, against its rival.
+        """Return the weight of each claim for its own fact; under confusions, against the next.
 
-        The rival of the most plausible fact is the next one; that of all others is the first.
+        For the most plausible fact, this is the second; for all others, the first.
         """
         assert self.weights is not None
         if self.weights.confusion is None:
@@ -165,7 +165,7 @@ class Item:
         return np.asarray(self.support - rival)
 
     def contribution_to(self, fact: int) -> Contribution:
-        """Every claim, or silent voice, that adds something to the score of this fact."""
+        """Return every claim, or silent voice, that contributes to the score of this fact."""
         if self.weights is None:
             own = np.flatnonzero(self.fact_of_claim == fact)
             return Contribution(own, np.full(len(own), np.nan))
@@ -179,12 +179,12 @@ class Item:
         return Contribution(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _confused(self, fact: int) -> FloatArray:
-        """Log P(what each claim says, given that this fact is true), as `_log_said` has it."""
+        """Return log P(claimed label | this fact is true) of each claim, less the label mean."""
         return self._log_said[:, self.block.label_of_fact[fact]] - self._usual_log_said
 
     @cached_property
     def _log_said(self) -> FloatArray:
-        """[claim, label]: log P(what it says, given the label), copies and doubt counted in."""
+        """Return [claim, label]: log P(claimed label, given the label), with copies and doubt."""
         weights = self.weights
         assert weights is not None
         assert weights.confusion is not None
@@ -197,21 +197,21 @@ class Item:
 
     @cached_property
     def _usual_log_said(self) -> FloatArray:
-        """The mean over the labels, which all of them have in common: what is told is the rest.
+        """Return the mean over the labels, which is a part of all scores and is left out.
 
-        So what speaks for a label is positive, and what speaks against it negative.
+        So evidence for a label is positive, and evidence against it negative.
         """
         return np.asarray(self._log_said.mean(axis=1))
 
     @property
     def _left_out(self) -> float:
-        """What all scores have in common, and is not told."""
+        """Return the common part of all scores, which is left out."""
         if self.weights is None or self.weights.confusion is None:
             return 0.0
         return float(self._usual_log_said.sum())
 
     def precision(self, fact: int) -> FloatArray:
-        """How often each source is right when it says this fact's label, by its confusions."""
+        """Return how often each source is right when it claims the label of this fact."""
         weights, label = self.weights, self.block.label_of_fact[fact]
         assert weights is not None
         assert weights.confusion is not None
@@ -219,7 +219,7 @@ class Item:
         return np.asarray(share[:, label] / share.sum(axis=1))
 
     def _from_similar(self, fact: int) -> list[Contribution]:
-        """What claims of facts that are paired with this one add to it."""
+        """Return the contributions of the claims of similar facts to this fact."""
         if self.weights is None or self.weights.pairs is None:
             return []
         one, other, share = self.weights.pairs
@@ -232,14 +232,14 @@ class Item:
         return found
 
     def _voices_without(self, fact: int) -> IntArray:
-        """The first claim of every source that makes none about this fact."""
+        """Return the first claim of every source that makes none about this fact."""
         sources, first_claim = np.unique(self.source_of_claim, return_index=True)
         supporters = self.source_of_claim[self.fact_of_claim == fact]
         return first_claim[~np.isin(sources, supporters)]
 
 
 def items_at(result: Result, rows: IntArray, most: int) -> tuple[list[Item], int]:
-    """The first items to which these rows of the facts belong, and of how many they are."""
+    """Return the first items to which these rows of facts belong, and the number of all of them."""
     encoded, fitted = result.encoded, result.fitted
     items: list[Item] = []
     places = _places(encoded, rows)
@@ -255,7 +255,7 @@ def items_at(result: Result, rows: IntArray, most: int) -> tuple[list[Item], int
 
 
 def _places(encoded: Encoded, rows: IntArray) -> list[tuple[int, int, int]]:
-    """Of each item with a fact in these rows: its part, its number there, and its first row."""
+    """Return the part, number in the part and first row of each item with a fact in these rows."""
     first_of_part = np.cumsum([0, *(block.n_facts for block in encoded.blocks)])
     partition_of_row = np.searchsorted(first_of_part, rows, side="right") - 1
     places = []

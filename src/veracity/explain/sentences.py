@@ -19,21 +19,21 @@ CLOSE = 0.2
 """A margin below this is a close call."""
 
 NEGLIGIBLE = 0.1
-"""What weighs less than this, in log-odds, is not told of."""
+"""Minimum weight, in log-odds, that is mentioned."""
 
 LIKELY_ELSEWHERE = 0.1
-"""That the truth is a value nobody claims is worth a word from here on."""
+"""Minimum probability of an unclaimed value that is mentioned."""
 
 
 class Side(NamedTuple):
-    """Sources that say the same: their row numbers, those with most weight first, their names."""
+    """Sources with the same claim: their row numbers and names, those with most weight first."""
 
     sources: IntArray
     names: list[str]
 
     @property
     def who(self) -> str:
-        """Who they are, in few words.
+        """Return the names of the sources, in few words.
 
         >>> Side(np.arange(3), ["radar", "tower", "orbitz"]).who
         'radar and 2 others'
@@ -44,7 +44,7 @@ class Side(NamedTuple):
         return f"{self.names[0]} and {n_others:,} others"
 
     def verb(self, one: str, many: str) -> str:
-        """The form of the verb."""
+        """Return the form of the verb."""
         return one if len(self.sources) == 1 else many
 
 
@@ -78,12 +78,14 @@ def _single(result: Result, item: Item, truths: pl.DataFrame) -> str:
         sentences += _against(result, item, order, side, bool(truth["tied"]))
     elsewhere = 1.0 - float(p.sum())
     if np.isfinite(item.unclaimed) and elsewhere >= LIKELY_ELSEWHERE:
-        sentences.append(f"The truth may be a value nobody claims (probability {elsewhere:.2f}).")
+        sentences.append(
+            f"The truth may be a value that no source claims (probability {elsewhere:.2f})."
+        )
     return " ".join(sentences)
 
 
 def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool) -> list[str]:
-    """Why the best value, and not the next; or not the one that more say."""
+    """Explain why the best value wins against the next, or against one with more sources."""
     best, second = int(order[0]), int(order[1])
     p = item.facts["plausibility"].to_numpy()
     rival = second if tied else _rival(item, order)
@@ -116,10 +118,7 @@ def _against(result: Result, item: Item, order: IntArray, side: Side, tied: bool
 
 
 def _rival(item: Item, order: IntArray) -> int:
-    """The value that more sources name than the best, if there is one: people ask for it first.
-
-    Else the next by plausibility.
-    """
+    """Return the value with more sources than the best, or else the second-best value."""
     supporters = item.facts["supporters"].to_numpy()[order]
     most = int(supporters.argmax())
     return int(order[most if supporters[most] > supporters[0] else 1])
@@ -128,21 +127,22 @@ def _rival(item: Item, order: IntArray) -> int:
 def _parted(
     result: Result, item: Item, is_own: BoolArray, counts: FloatArray, verbs: tuple[str, str]
 ) -> tuple[Side, str]:
-    """Those whose claims count for what they say; and a word on the others, if there are any.
+    """Return the sources whose claims count for their value, and a clause on the others, if any.
 
-    What somebody says who is mostly wrong makes it less plausible.
+    A claim of a source that is mostly wrong makes its value less plausible.
     """
     is_against = is_own & (counts < -NEGLIGIBLE)
     if not is_against.any() or is_against[is_own].all():
         return _side(result, item, is_own), ""
     against = _side(result, item, is_against)
-    word = against.verb("its", "their")
-    doubtful = f"{against.who} {against.verb(*verbs)}, too, but {word} word counts against it; "
+    wrong = against.verb("is", "are")
+    doubtful = f"{against.who} {against.verb(*verbs)}, too, but {wrong} wrong so often that this "
+    doubtful += "counts against it; "
     return _side(result, item, is_own & ~is_against), doubtful
 
 
 def _versus(one: float, other: float) -> str:
-    """Two plausibilities, with digits enough to tell them apart.
+    """Return two plausibilities as text, with enough digits to show the difference.
 
     >>> _versus(0.5041, 0.4959), _versus(0.000042, 0.00004)
     ('0.504 against 0.496', '4.2e-05 against 4.0e-05')
@@ -156,15 +156,15 @@ def _versus(one: float, other: float) -> str:
 def _why_not(
     result: Result, item: Item, side: Side, other: Side, order: IntArray
 ) -> tuple[str, str]:
-    """Why the other side is believed less, and what speaks for the first if it is no larger."""
+    """Explain why the other side has less weight, and why the first wins without more sources."""
     if _is_carried_by_similar(item, order):
-        return "claims of values near it speak less for it", ""
+        return "claims of similar values support it less", ""
     (tenths, about), (other_tenths, other_about) = _tenths(result, item, (side, other), order)
     praise = ""
     if len(side.sources) <= len(other.sources) and tenths > other_tenths:
         praise = f", and {side.verb('is', 'are')} {_how_often(tenths, about, only='')}"
     copiers = _copiers(result, other)
-    from_others = f"{copiers} may have it from each other"
+    from_others = f"{copiers} may have copied it from each other"
     if other_tenths < tenths:
         often = _how_often(other_tenths, other_about, only="only ")
         reason = f"{other.verb('is', 'are')} {often}"
@@ -177,7 +177,7 @@ def _why_not(
 
 
 def _copiers(result: Result, side: Side) -> str:
-    """Who of a side seems to have it from others of it; nothing if nobody does."""
+    """Return a clause that names the copiers of a side; empty if there are none."""
     pairs, names = result.tables.copies, result.tables.sources["source"].gather(side.sources)
     if pairs is None:
         return ""
@@ -190,7 +190,7 @@ def _copiers(result: Result, side: Side) -> str:
 
 
 def _is_carried_by_similar(item: Item, order: IntArray) -> bool:
-    """Whether the best value would not be ahead of the next by its own claims alone."""
+    """Return True if the best value would not be ahead of the next by its own claims alone."""
     if item.weights is None or item.weights.pairs is None:
         return False
     own = np.round(np.bincount(item.fact_of_claim, item.support, item.block.n_facts), SAME)
@@ -200,10 +200,10 @@ def _is_carried_by_similar(item: Item, order: IntArray) -> bool:
 def _tenths(
     result: Result, item: Item, sides: tuple[Side, Side], order: IntArray
 ) -> list[tuple[int, str]]:
-    """Of both sides how often in ten they are right, and in what: what decided, in words.
+    """Say how often in ten each side is right, and on which attribute.
 
-    Under confusions it is how often a source is right when it says this label: one that is
-    often wrong may still be right whenever it says so.
+    Under confusions, it is how often a source is right when it claims this label: a source that
+    is often wrong may still be right whenever it does.
     """
     if item.weights is None or item.weights.confusion is None:
         number, about = None, ""
@@ -221,7 +221,7 @@ def _tenths(
 
 
 def _how_often(tenths: int, about: str, only: str) -> str:
-    """How often sources are right.
+    """Return how often sources are right, in words.
 
     >>> _how_often(3, " about gate", only="only ")
     'right about gate only 3 times in 10'
@@ -265,7 +265,7 @@ def _binary(result: Result, item: Item, truths: pl.DataFrame) -> str:
         reason = f"although {other.who} {other.verb(*others)}: {other.verb('it is', 'they are')} "
         return f"{doubt}{answer}, {reason}wrong more often than right."
     if len(other.sources) == 0:
-        return f"{doubt}{answer} because {side.who} {side.verb(*own)}; nobody says otherwise."
+        return f"{doubt}{answer} because {side.who} {side.verb(*own)}; no source says otherwise."
     doubtful = ""
     if item.weights is not None:
         for_truth = item.contribution_to(0)
@@ -294,8 +294,8 @@ def _multiple(result: Result, item: Item, truths: pl.DataFrame) -> str:
         sentence = f"{value}: {'true' if is_true else 'not true'} ({p[fact]:.2f}); "
         sentence += f"{side.who} {_says(side)} so"
         if n_opposers:
-            others = counted(n_opposers, "source speaks", "sources speak")
-            sentence += f", {others} of it and {'does' if n_opposers == 1 else 'do'} not"
+            others = counted(n_opposers, "other source does", "other sources do")
+            sentence += f", {others} not"
         sentences.append(f"{sentence}.")
     if len(order) > 5:
         sentences.append(_more_values(len(order) - 5))
@@ -315,7 +315,7 @@ def _number(result: Result, item: Item, truths: pl.DataFrame) -> str:
     numbers = item.facts["value"].to_numpy()
     low, high = numbers.min(), numbers.max()
     spread = "" if truth["uncertainty"] is None else f" ± {truth['uncertainty']:.2g}"
-    heaviest = "" if item.weights is None else f"; the word of {side.names[0]} weighs most"
+    heaviest = "" if item.weights is None else f"; the claim of {side.names[0]} has most weight"
     return (
         f"{truth['value']:.6g}{spread}, the weighted mean of {n_claims:,} claims from {low:.6g} to "
         f"{high:.6g}{heaviest}."
@@ -326,14 +326,14 @@ def _number(result: Result, item: Item, truths: pl.DataFrame) -> str:
 
 
 def _standing_of_sources(sources: pl.DataFrame) -> np.ndarray[Any, Any]:
-    """What tells who is better, where what their claims weigh is not known."""
+    """Return the accuracy of sources, or minus their deviation, where weights are not known."""
     if "accuracy" in sources.columns:
         return sources["accuracy"].fill_null(0.0).to_numpy()
     return -sources["deviation"].fill_null(np.inf).to_numpy()
 
 
 def _side(result: Result, item: Item, is_of_side: np.ndarray[Any, Any]) -> Side:
-    """The sources of these claims, those first that weigh most, or else are most accurate."""
+    """Return the sources of these claims, sorted by weight or else by accuracy."""
     source = item.source_of_claim[is_of_side]
     tables = result.tables
     if item.weights is None:
@@ -346,7 +346,7 @@ def _side(result: Result, item: Item, is_of_side: np.ndarray[Any, Any]) -> Side:
 
 
 def _rightness(result: Result, sources: IntArray, attribute: int | None) -> float:
-    """How often what these sources say, of the attribute of this number, is right, on the whole."""
+    """Return the mean accuracy of these sources on the attribute with this number."""
     assert result.rightness is not None
     return result.rightness.of(sources, attribute or 0)
 

@@ -1,1 +1,1 @@
-"""The only loop over rounds, and what is kept of it."""
+"""Loop over rounds, and the fit that it returns."""

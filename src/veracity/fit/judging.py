@@ -1,4 +1,4 @@
-"""Judge every block with what was learned, and count how the sources' words met the answer."""
+"""Judge every block with the learned state, and sum the accuracy of each source."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from veracity import kernels
 from veracity.algorithms.base import Algorithm, Turn, clamp_known
+from veracity.algorithms.mixing import error_of_mixture
 from veracity.algorithms.numbers import Distances, distances, numbers_of
 from veracity.algorithms.rules import logit
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
-from veracity.engines import Held
-from veracity.kernels.loading import kernels
+from veracity.engines import Blocks
+from veracity.fit.loop import Learned
 
 
-class Met(NamedTuple):
-    """How each source's word met the facts.
+class SourceSums(NamedTuple):
+    """Sums over the claims of each source, from which its accuracy is estimated.
 
-    `counts` is `count_votes` of the plausibilities. The others are of facts on which others speak,
-    too, or that are known: sums of plausibilities p, of uncertainties p(1 - p) and of ones, over
-    the facts a source supports and over all it speaks on. `swing` is by how much the supports of
-    true facts would change, were all answers surer or less sure: Σ p(1 - p) logit p; `doubt` by how
-    much they may be off because claims have another reading.
+    `counts` is `count_votes` of the plausibilities. The other sums cover facts that are known or
+    on which several sources make claims. They add up plausibilities p, uncertainties p(1 - p) and
+    ones, over the facts that a source supports and over all facts of its items. `swing` is the
+    change of the supports of true facts if all answers were surer or less sure: Σ p(1 - p) logit p.
+    `doubt` is their possible error because the claims allow another answer.
     """
 
     counts: FloatArray
     claims: FloatArray
-    """How many each source makes, whatever they count; denials among them if facts are binary."""
+    """Number of claims, whatever each counts; with denials if facts are binary."""
     true_supports: FloatArray
     true: FloatArray
     unsure_supports: FloatArray
@@ -38,45 +40,43 @@ class Met(NamedTuple):
     swing: FloatArray
     doubt: FloatArray
     of_kind: FloatArray
-    """[kind of items, 2]: by how much the number of right claims on its items may vary, a variance,
-    and how many claims there are; empty where there are no kinds."""
+    """[kind of items, 2]: the variance of the number of right claims on its items, and the number
+    of claims; empty without kinds."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The answer, one array per block, and the sums that tell of the sources.
+    """The answer, one array per block, and the sums by source.
 
     Plausibilities of facts; or, where claims are numbers, estimates of items with their standard
     errors.
     """
 
     plausibility: Sequence[FloatArray] = ()
-    met: Met | None = None
+    met: SourceSums | None = None
     estimate: Sequence[tuple[FloatArray, FloatArray]] = ()
     distances: Distances | None = None
 
     @property
     def is_sound(self) -> bool:
-        """Whether all of it are finite: what was learned may come from a file that was forged."""
+        """True if all sums are finite: the state may come from a damaged file."""
         sums = self.met.counts if self.met is not None else np.zeros(0)
         if self.distances is not None:
             sums = self.distances.square
         return bool(np.isfinite(sums).all())
 
 
-def judge_all(
-    held: Held,
-    algorithm: Algorithm[Any],
-    state: Any,
-    kind: str,
-    n_sources: int,
-) -> Judged:
-    """Answer for every block."""
-    if kind == "numeric":
-        answers, total = held.keep(_Estimating(algorithm, n_sources), state, Turn())
+def judge_all(held: Blocks, learned: Learned) -> Judged:
+    """Judge every block with the learned state."""
+    algorithm, survey = learned.algorithm, learned.survey
+    if survey.kind == "numeric":
+        answers, total = held.answers(
+            _Estimating(algorithm, survey.n_sources), learned.state, Turn()
+        )
         return Judged(estimate=answers, distances=total)
-    answers, total = held.keep(_Judging(algorithm, n_sources, kind), state, Turn())
-    return Judged(plausibility=answers, met=_met(_Sums(*total), kind))
+    judging = _Judging(algorithm, survey.n_sources, survey.kind)
+    answers, total = held.answers(judging, learned.state, Turn())
+    return Judged(plausibility=answers, met=_met(_Sums(*total), survey.kind))
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,9 @@ class _Judging:
     kind: str
 
     def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:
-        judged, doubt = self.algorithm.judge_with_doubt(block, state, turn.memory)
+        judged = self.algorithm.judge(block, state, turn.memory)
+        other = self.algorithm.other_answer(block, state)
+        doubt = None if other is None else error_of_mixture(judged, other)
         plausibility = clamp_known(judged, block)
         features = self.algorithm.item_features
         n_kinds = 0 if features is None else features.n_kinds
@@ -107,17 +109,17 @@ class _Estimating:
 
 
 class _Sums(NamedTuple):
-    """What `Met` is made of, in one table for all blocks to add to: sources may be many."""
+    """Parts of `SourceSums` in one table, to which all blocks add: sources may be many."""
 
     of_source: FloatArray
-    """[source, what]: see `_sums`, and `_met`, which takes them apart."""
+    """[source, count]: see `_sums`, and `_met`, which separates the counts."""
     made: FloatArray
-    """How many claims each source makes; empty where each counts in full."""
+    """Number of claims of each source; empty if all claims count in full."""
     of_kind: FloatArray
 
 
 N_SPOKEN = 5
-"""Numbers that are summed over all facts that a source speaks on, beside those it supports."""
+"""Columns that are summed over all facts that a source covers, not only those it supports."""
 
 
 def _sums(
@@ -143,8 +145,8 @@ def _sums(
     return _Sums(of_source, made, of_kind)
 
 
-def _met(total: _Sums, kind: str) -> Met:
-    """How each source's word met the facts, from the sums of all blocks."""
+def _met(total: _Sums, kind: str) -> SourceSums:
+    """Return the sums by source from those of all blocks."""
     found = np.ascontiguousarray(total.of_source.T)
     supported, spoken_on = found[:-N_SPOKEN], found[-N_SPOKEN:]
     counts = np.stack([*supported[:2], *spoken_on[:2]], axis=1)
@@ -152,11 +154,11 @@ def _met(total: _Sums, kind: str) -> Met:
     sums = [of_source for k in (2, 3, 4) for of_source in (supported[k], spoken_on[k])]
     swing, off = supported[5], supported[6] if len(supported) > 6 else np.zeros(len(counts))
     made = total.made if len(total.made) else claims
-    return Met(counts, made, *sums, swing, off, total.of_kind)  # type: ignore[call-arg]
+    return SourceSums(counts, made, *sums, swing, off, total.of_kind)  # type: ignore[call-arg]
 
 
 def _right_of_kind(block: Block, plausibility: FloatArray, n_kinds: int) -> FloatArray:
-    """[kind, 2]: the variance of the number of right claims, and the claims.
+    """Return [kind, 2]: the variance of the number of right claims, and the number of claims.
 
     Of an item all that name its true value are right, and all others wrong: together.
     """

@@ -1,1 +1,1 @@
-"""What claims and answers are like: profiles, warnings, evaluations, comparisons."""
+"""Describe claims and answers: profiles, warnings, evaluations, comparisons."""

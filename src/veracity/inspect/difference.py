@@ -1,8 +1,9 @@
-"""What has changed from one run to the next, and why: `diff`."""
+"""Show what changed from one run to the next, and why: `diff`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,21 +14,22 @@ from veracity.errors import ParameterError
 from veracity.inspect.evaluation import usual_tolerance
 from veracity.io.frames import FrameKind, hand_back
 from veracity.naming import as_text
-from veracity.printing import counted, html_by, printable
-from veracity.reading.schema import keys_of
+from veracity.printing import Shown
+from veracity.reading.roles import keys_of
 from veracity.result import Result
-from veracity.result.layout import claims_of_part
+from veracity.result.records import own_names
+from veracity.result.tables import claims_of_part
 
 SHOWN = 2
-"""So many claims or sources are named in a reason."""
+"""Number of claims or sources named in a reason."""
 
 LEAST_MOVE = 0.005
-"""A source that moved by less explains nothing."""
+"""Smallest change of a source that counts as a reason."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """What has changed from one run to another. Tables come in the kind of frame of the other.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Difference(Shown):
+    """Changes from one run to another. Tables are frames of the same kind as in the later run.
 
     Attributes
     ----------
@@ -35,12 +37,12 @@ class Difference:
         One row per item whose value has changed, is new or is gone (`change`), with its value and
         plausibility `before` and `after`, and the `reason`.
     sources
-        One row per source, those that moved most first: its accuracy, or for numbers its deviation,
-        `before` and `after`, and whether it moved `beyond` the interval it had before.
+        One row per source, the largest change first: its accuracy (for numbers: its deviation)
+        `before` and `after`. `beyond` is true if it is now outside its earlier interval.
     same
-        How many items have the same value in both.
+        Number of items with the same value in both.
     notes
-        How the runs themselves differ: algorithm, parameters, normalising, all of their items.
+        Differences of the runs: algorithm, parameters, normalising, all items new or gone.
     """
 
     items: Any
@@ -48,31 +50,19 @@ class Difference:
     same: int
     notes: list[str]
     frame_kind: FrameKind = "polars"
-
-    _repr_html_ = html_by("difference_html")
-
-    def __repr__(self) -> str:
-        """Sum up in a few lines."""
-        changes = pl.DataFrame(self.items)["change"].value_counts()
-        n_of = dict(changes.iter_rows())
-        moved = int(pl.DataFrame(self.sources)["beyond"].sum())
-        lines = [
-            f"{counted(n_of.get('changed', 0), 'item')} changed, {n_of.get('new', 0):,} new, "
-            f"{n_of.get('gone', 0):,} gone; {counted(self.same, 'item')} as before",
-            f"{counted(moved, 'source')} moved beyond the interval of before",
-        ]
-        return printable("\n".join([*lines, *(f"note: {note}" for note in self.notes)]), lines=True)
+    headings: Mapping[str, str] = field(default_factory=dict)
+    """Names of the columns in the claims of the later run."""
 
 
 def diff(result: Result, other: Result) -> Difference:
-    """Tell what has changed from one result to another: items with the reason, and sources.
+    """Compare two results: list the items that changed, with reasons, and the sources that changed.
 
     Parameters
     ----------
     result
-        What was found before.
+        The earlier result.
     other
-        What was found later: of more claims, with known truths, or by another algorithm.
+        The later result: with more claims, with known truths, or of another algorithm.
 
     Examples
     --------
@@ -111,11 +101,16 @@ def diff(result: Result, other: Result) -> Difference:
         same=len(both) - len(changed),
         notes=[*settings, *_only_new(both, result, other)],
         frame_kind=kind,
+        headings=own_names(
+            list(dict.fromkeys([*items.columns, *moved.columns])),
+            other.run.input.columns,
+            other.kind,
+        ),
     )
 
 
 def _only_new(both: pl.DataFrame, result: Result, other: Result) -> list[str]:
-    """That the runs are about different items, or may be so, and why."""
+    """Return a note if the runs have different items because one holds only new claims."""
     is_of_one = both["change"].is_in(["new", "gone"])
     if both.is_empty() or not is_of_one.any():
         return []
@@ -127,7 +122,7 @@ def _only_new(both: pl.DataFrame, result: Result, other: Result) -> list[str]:
 
 
 class _Run(NamedTuple):
-    """What is compared of a result: names and values are text, so that runs can be matched."""
+    """Parts of a result that are compared; names and values are text, to match between runs."""
 
     keys: list[str]
     truths: pl.DataFrame
@@ -135,7 +130,7 @@ class _Run(NamedTuple):
 
     @classmethod
     def of(cls, result: Result) -> _Run:
-        """One row per item: its value, and how plausible it is."""
+        """Return one row per item with its value and plausibility."""
         here = result.fetch()
         truths = here.tables.truths
         keys = keys_of(truths)
@@ -151,7 +146,7 @@ class _Run(NamedTuple):
         return cls(keys, truths, here)
 
     def claims_on(self, items: pl.DataFrame) -> pl.DataFrame:
-        """Who says what of these items; and whether the truth of the item is known."""
+        """Return the claims on these items, and whether the truth of the item is known."""
         return pl.concat([self._of_part(part, items) for part in self.result.encoded.parts])
 
     def _of_part(self, part: Partition, items: pl.DataFrame) -> pl.DataFrame:
@@ -178,7 +173,7 @@ def _in_text(table: pl.DataFrame, keys: list[str], is_number: bool = False) -> p
 
 
 def _change(is_number: bool) -> pl.Expr:
-    """Whether an item is new, gone, changed or the same; by whether it has a row in both runs."""
+    """Return an expression that calls each item new, gone, changed or the same."""
     told = "allowed" if is_number else "plausibility"
     was, now = pl.col("before"), pl.col("after")
     is_same = was.eq_missing(now)
@@ -196,7 +191,7 @@ def _change(is_number: bool) -> pl.Expr:
 
 
 def _moves(result: Result, other: Result) -> pl.DataFrame:
-    """How far each source moved, those that did most first."""
+    """Return the change of each source, the largest first."""
     measure = "deviation" if result.kind == "numeric" else "accuracy"
     sources = [one.tables.sources for one in (result, other)]
     sources = [table.with_columns(as_text(table["source"])) for table in sources]
@@ -217,7 +212,7 @@ def _moves(result: Result, other: Result) -> pl.DataFrame:
 
 
 def _reasons(changed: pl.DataFrame, before: _Run, after: _Run, moved: pl.DataFrame) -> pl.DataFrame:
-    """Why each item has changed, as far as it can be told: a known truth, claims, or sources."""
+    """Return why each item changed: a known truth, claims, or sources."""
     keys = before.keys
     was, now = before.claims_on(changed), after.claims_on(changed)
     known = [said.group_by(keys).agg(pl.col("known").any()) for said in (was, now)]
@@ -247,7 +242,7 @@ def _reasons(changed: pl.DataFrame, before: _Run, after: _Run, moved: pl.DataFra
 
 
 def _decided(claims: pl.DataFrame, keys: list[str], has_one_value: bool) -> pl.DataFrame:
-    """The items that changed by claims: some came for the new value, or went for the old one."""
+    """Return the items that claims changed: new claims for the new value, or lost old ones."""
     if has_one_value:
         claims = claims.filter(pl.col("value") == pl.col("wanted"))
     return claims.select(keys).unique().with_columns(decided=pl.lit(value=True))
@@ -260,7 +255,7 @@ def _without(claims: pl.DataFrame, others: pl.DataFrame, keys: list[str]) -> pl.
 def _listed(
     claims: pl.DataFrame, keys: list[str], what: tuple[str, str], verb: str
 ) -> pl.DataFrame:
-    """The claims on each item in words, e.g. ``2 new claims: tower says D3, orbit says D3``."""
+    """Describe the claims on each item, e.g. ``2 new claims: tower says D3, orbit says D3``."""
     text = claims.with_columns(pl.col("value").cast(pl.String))
     is_other = pl.col("value").ne_missing(pl.col("wanted"))  # those that decided come first
     ordered = text.sort(is_other, "source", "value")
@@ -276,9 +271,10 @@ def _listed(
 def _risen(
     changed: pl.DataFrame, now: pl.DataFrame, keys: list[str], moved: pl.DataFrame
 ) -> pl.DataFrame:
-    """Who moved so that the item changed: rose and says what is told now, or fell and does not.
+    """Return the sources whose change explains that of the item.
 
-    Of numbers, what falls is how far a source deviates; there, all that moved are named.
+    These rose and claim the new value, or fell and claim another. For numbers, all sources whose
+    deviation changed are named.
     """
     moves = moved.filter(pl.col("change").abs() >= LEAST_MOVE)
     said = now.join(moves.rename({"before": "was", "after": "is"}), on="source")
@@ -297,7 +293,7 @@ def _risen(
 
 
 def _default_reason(settings: list[str]) -> pl.Expr:
-    """What is said of items for which nothing else was found."""
+    """Return the reason for items without any other reason."""
     close = "a close call: little has changed in what is thought of its sources"
     rest = "the runs differ in their settings" if settings else close
     is_changed = pl.col("change") == "changed"
@@ -306,7 +302,7 @@ def _default_reason(settings: list[str]) -> pl.Expr:
 
 
 def _settings(result: Result, other: Result) -> list[str]:
-    """How the runs themselves differ."""
+    """Return the differences in the settings of the runs."""
     one, two = result.run, other.run
     if one.algorithm != two.algorithm:
         return [f"the algorithm was {one.algorithm}, and is {two.algorithm}"]

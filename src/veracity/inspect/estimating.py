@@ -1,4 +1,4 @@
-"""Tell from the answers to drawn questions how right the rest of the table is."""
+"""Estimate the accuracy of the rest of the table from the answers to drawn questions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from veracity.algorithms.distributions import beta_quantile
 from veracity.algorithms.rules import is_best_of_item, item_sums
 from veracity.encoding.block import SAME, UNKNOWN, Block, BoolArray, FloatArray
 from veracity.errors import ParameterError
-from veracity.fit.readings import MOST_CLAIMS, answered_again
+from veracity.fit.alternatives import MOST_CLAIMS, learn_and_judge
 from veracity.inspect.questions import (
     FEWEST_DRAWN,
     Answered,
@@ -21,7 +21,7 @@ from veracity.inspect.questions import (
     sureness_of,
     taken_facts,
 )
-from veracity.printing import counted, html_by
+from veracity.printing import Shown, counted
 from veracity.result import Result
 
 LEVEL = 0.9
@@ -31,12 +31,12 @@ FOLDS = 5
 """Parts of the drawn answers; each is compared with what is learned without it."""
 
 LITTLE = 0.01
-"""Share of the other answers that may change when a part of the known answers is left out, for
-further answers to bring little."""
+"""Share of the other answers that change if a part of the known answers is left out. Below it,
+further answers are expected to bring little."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Estimate(Shown):
     """The share of the items that is right, as answers to drawn questions show it.
 
     Attributes
@@ -53,9 +53,9 @@ class Estimate:
         Share of the other answers that change, at most, if a fifth of the drawn answers is left
         out; None below 20.
     is_trusted
-        True if the last 20 drawn answers were wrong no more often than plausibilities said.
+        True if the last 20 drawn answers were wrong no more often than their plausibilities imply.
     enough
-        Share of the other items that the user wants to be right.
+        Share of right items that the user asks for.
     """
 
     drawn: int
@@ -70,7 +70,7 @@ class Estimate:
 
     @property
     def is_enough(self) -> bool:
-        """True if further answers are likely to change little, or `low` is at least `enough`."""
+        """Return True if further answers should change little, or `low` is at least `enough`."""
         if self.low is None or self.changes is None:
             return False
         is_reached = self.enough is not None and self.low >= self.enough
@@ -78,7 +78,7 @@ class Estimate:
 
     @property
     def table(self) -> tuple[float, float, float] | None:
-        """Share of the whole table that is right, known items among it, and its interval."""
+        """Return the share of all items (known ones, too) that is right, and its interval."""
         if self.right is None or self.low is None or self.high is None:
             return None
         right, low, high = (
@@ -87,8 +87,8 @@ class Estimate:
         )
         return right, low, high
 
-    def measures(self) -> dict[str, Any]:
-        """Return all of it by name, as JSON can hold it."""
+    def contents(self) -> dict[str, Any]:
+        """Return all fields by name."""
         return {**vars(self), "table": self.table, "is_enough": self.is_enough}
 
     def __str__(self) -> str:
@@ -110,11 +110,9 @@ class Estimate:
             f"{further}"
         )
 
-    _repr_html_ = html_by("estimate_html")
-
 
 def _about(share: float) -> str:
-    """Return a share in words: that nothing was wrong does not mean that nothing is."""
+    """Return a share in words; it is never worded as all or nothing."""
     return "nearly all" if share > 0.995 else f"about {share:.0%}"
 
 
@@ -122,8 +120,8 @@ def estimate_of(result: Result) -> Estimate:
     """Estimate the share of the items not looked up that is right.
 
     The drawn answers are split into five folds. What is learned without a fold answers its items,
-    so that no item is judged by an answer that was known. If close calls were asked for, too, drawn
-    items that are in more doubt than any that is left do not count: there are none like them.
+    so that no item is judged by its own known answer. If close calls were asked for, too, drawn
+    items in more doubt than any remaining item do not count: no remaining item is like them.
     """
     if result.kind == "numeric":
         raise ParameterError(
@@ -144,11 +142,11 @@ def estimate_of(result: Result) -> Estimate:
     wrong, sureness = np.zeros((2, len(drawn)))
     now = result.plausibility_by_block
     if encoded is not result.encoded:
-        now = answered_again(encoded, blocks, fitted.algorithm)[1].plausibility
+        now = learn_and_judge(encoded, blocks, fitted.algorithm)[1]
     order = np.random.default_rng([result.run.seed, len(drawn)]).permutation(len(drawn))
     for fold in (order[first::FOLDS] for first in range(FOLDS)):
         hidden = list(_hiding(blocks, [drawn[n] for n in fold]))
-        then = answered_again(encoded, hidden, fitted.algorithm)[1].plausibility
+        then = learn_and_judge(encoded, hidden, fitted.algorithm)[1]
         for n in fold:
             part, item = drawn[n].part, drawn[n].item
             wrong[n] = _wrong(blocks[part], then[part], result.kind, least)[item]
@@ -179,7 +177,7 @@ def estimate_of(result: Result) -> Estimate:
 def weights_of(drawn: Sequence[Answered]) -> FloatArray:
     """Return how many items each answer stands for, relative to others.
 
-    An item that was drawn with n times the share q, of u items, has the weight 1 / (u q).
+    If n of u items were drawn, and this item with probability n q, its weight is 1 / (u q).
     """
     asked_of = np.array([one.told["asked_of"] for one in drawn])
     _, batch, n_of_batch = np.unique(asked_of, return_inverse=True, return_counts=True)
@@ -190,7 +188,7 @@ def weights_of(drawn: Sequence[Answered]) -> FloatArray:
 def interval_of(wrong: FloatArray, weight: FloatArray) -> tuple[float, float, float]:
     """Return the weighted share that is wrong, and the ends of its 90 % interval.
 
-    It is Jeffreys' interval of as many answers as have the variance of the weighted share.
+    It is Jeffreys' interval for the number of answers that would give this variance.
 
     >>> [round(end, 3) for end in interval_of(np.array([1.0, 0.0, 0.0, 0.0]), np.ones(4))]
     [0.25, 0.046, 0.651]
@@ -216,7 +214,7 @@ def _hiding(blocks: Sequence[Block], answers: Sequence[Answered]) -> Iterator[Bl
 
 
 def _wrong(block: Block, plausibility: FloatArray, kind: str, least: float | None) -> FloatArray:
-    """Return how far the answer to each known item is wrong: of values that tie, a share is."""
+    """Return how wrong the answer to each known item is: 0, 1, or a share if values tie."""
     true = block.known_of_fact == 1
     if kind == "categorical":
         best = is_best_of_item(plausibility, block)
@@ -234,6 +232,6 @@ def _sureness(block: Block, plausibility: FloatArray, kind: str, least: float | 
 def _differs(
     block: Block, one: FloatArray, other: FloatArray, kind: str, least: float | None
 ) -> BoolArray:
-    """Return the items to which two answers differ."""
+    """Return the items on which two answers differ."""
     facts = taken_facts(block, one, kind, least) != taken_facts(block, other, kind, least)
     return np.asarray(np.logical_or.reduceat(facts, block.first_fact_of_item[:-1]))

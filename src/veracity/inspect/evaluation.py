@@ -1,4 +1,4 @@
-"""How right an answer is: a `Result` against known truths."""
+"""Measure how right an answer is: a `Result` against known truths."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from veracity.encoding.known import Matched, in_names_of_claims, match_truths, n
 from veracity.encoding.partitions import Partition
 from veracity.errors import NoClaims
 from veracity.io.frames import hand_back
-from veracity.printing import counted, html_by
+from veracity.printing import Shown, counted
+from veracity.reading.claims import read_truth
 from veracity.reading.options import ReadOptions
-from veracity.reading.schema import keys_of
-from veracity.reading.truths import read_truth
+from veracity.reading.roles import keys_of
 from veracity.result import Result
 
 LEAST = 1e-6
-"""The least plausibility the log-loss sees: a truth nobody claimed costs 13.8, not infinity."""
+"""Smallest plausibility in the log-loss: a truth that nobody claimed costs 13.8, not infinity."""
 
 N_BINS = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Evaluation(Shown):
     """Measures of one result against known truths.
 
     Attributes
     ----------
     judged
-        How many items (facts, for "multiple" and "binary") had a known truth.
+        Number of items (facts, for "multiple" and "binary") with a known truth.
     accuracy
-        Share that is right; a tie that contains the truth counts one over its size.
+        Share that is right; a tie of n values that contains the truth counts 1 / n.
     log_loss, brier
-        The price of misplaced certainty: -log of the true value's plausibility, and the squared
-        distance between plausibilities and truth, both averaged.
+        Means of -log of the true value's plausibility, and of the squared distance between
+        plausibilities and truth. Both are large if an answer is sure and wrong.
     calibration_error
-        How far, on average, the plausibility of what was chosen is from the share that is right,
-        in ten bins of equal width.
+        Mean difference between the plausibility of the chosen value and the share that is right,
+        over ten bins of equal width.
     precision, recall, f1
         For "multiple", at the threshold.
     mae, rmse, within
-        For "numeric", in place of all the above: mean absolute and root mean square distance of
-        the estimates from the truths, and the share of them within the tolerance.
+        For "numeric", instead of all the above: mean absolute and root mean square distance
+        between estimates and truths, and the share of estimates within the tolerance.
     by_attribute
         The same measures for each attribute.
     notes
-        What was left out, and why.
+        Notes on truths that were left out, and why.
     """
 
     judged: int
@@ -69,18 +69,8 @@ class Evaluation:
     by_attribute: Any = None
     notes: list[str] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        """The measures in a line, and the notes."""
-        measures = self.measures()
-        told = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in measures.items()
-                if name != "judged"]  # fmt: skip
-        first = f"{self.judged:,} judged: {', '.join(told)}"
-        return "\n".join([first, *(f"note: {note}" for note in self.notes)])
-
-    _repr_html_ = html_by("evaluation_html")
-
     def measures(self) -> dict[str, float]:
-        """The measures that apply, by name."""
+        """Return the measures that apply, by name."""
         all_of_them = {f.name: getattr(self, f.name) for f in fields(self)}
         return {k: v for k, v in all_of_them.items() if isinstance(v, int | float)}
 
@@ -96,24 +86,25 @@ def evaluate(
 ) -> Evaluation:
     """Compare a result with known truths.
 
-    An item counts as answered by its most plausible fact, as in the paper; one whose truth nobody
-    claims counts as wrong. Truths that contradict each other are left out, and so are truths of
-    items nobody speaks of; `Evaluation.notes` says how many. Where the claims were normalised, the
-    truths are, in the same way.
+    The answer to an item is its most plausible fact, as in the paper. An item whose truth nobody
+    claims counts as wrong. Truths that contradict each other and truths of items without claims
+    are left out; `Evaluation.notes` says how many. If the claims were normalised, the truths are
+    normalised in the same way.
 
     Parameters
     ----------
     result
-        What `discover` returned.
+        Result of `discover`.
     truth
         Known truths, in any form claims can have: ``entity, attribute, value``, or ``fact, claim``.
     columns
-        Which column plays which part, where names do not tell.
+        Role of each column, if its name does not show it.
     threshold
-        For "multiple": above which plausibility a value counts as true; the run's own by default.
+        For "multiple": the plausibility above which a value counts as true; by default, that of
+        the run.
     tolerance
-        For "numeric": how far an estimate may be from the truth to count as within; a tenth of the
-        truths' standard deviation by default.
+        For "numeric": the largest distance between estimate and truth that counts as right; by
+        default, a tenth of the truths' standard deviation.
     encoding
         The encoding of text files.
 
@@ -136,11 +127,11 @@ def evaluate(
     table = None
     if "attribute" in scored.columns:
         parts = scored.partition_by("attribute", as_dict=True, maintain_order=True)
-        rows = [{"attribute": name, **_measures(part)} for (name,), part in parts.items()]
+        rows = [{"attribute": name, **measures_of(part)} for (name,), part in parts.items()]
         table = hand_back(pl.DataFrame(rows).sort("attribute"), result.frame_kind)
     if result.run.asked and result.kind != "numeric" and result.estimate().right is not None:
         notes.append(f"estimated from answered questions: {result.estimate()}")
-    return Evaluation(**_measures(scored), by_attribute=table, notes=notes)
+    return Evaluation(**measures_of(scored), by_attribute=table, notes=notes)
 
 
 def score_truths(
@@ -152,10 +143,10 @@ def score_truths(
     tolerance: float | None = None,
     encoding: str = "utf-8",
 ) -> tuple[pl.DataFrame, list[str]]:
-    """One row per item or fact whose truth is known, and notes: what `evaluate` sums up.
+    """Return one row per item or fact with a known truth, and notes; `evaluate` summarises these.
 
-    The plausibility of what was chosen is `sure`, and `right` is how far that is true; numbers have
-    their `distance` from the truth instead.
+    `sure` is the plausibility of the chosen value; `right` is 1 if it is true, less if it is
+    part of a tie. Numbers have their `distance` from the truth instead.
     """
     if threshold is not None:
         require_share("evaluate", threshold=threshold)
@@ -169,6 +160,7 @@ def score_truths(
             likely=result.run.input.columns,
             kind=result.kind,
             encoding=encoding,
+            no_value=result.run.input.no_value,
         ),
         normalisation=normalisation,
         like=None if normalisation is None else result.tables.facts,
@@ -194,7 +186,7 @@ def score_truths(
 def _scored(
     result: Result, matched: Matched, threshold: float | None, tolerance: float | None
 ) -> pl.DataFrame:
-    """What `score_truths` gives, by the kind of the claims."""
+    """Return the rows of `score_truths` for this kind of claims."""
     match result.kind:
         case "numeric":
             return _score_numbers(matched, result.tables.truths, tolerance)
@@ -208,7 +200,7 @@ def _scored(
 
 
 def _known_notes(result: Result, scored: pl.DataFrame, keys: Sequence[str]) -> list[str]:
-    """That some of what is judged was known to the run, which then cannot but be right."""
+    """Return a note if the run knew some of the truths, which are then always right."""
     if not result.run.input.known:
         return []
     parts = (part.items.filter(part.block.is_known) for part in result.encoded.parts)
@@ -225,12 +217,12 @@ def _known_notes(result: Result, scored: pl.DataFrame, keys: Sequence[str]) -> l
 
 @dataclass(frozen=True)
 class ItemsAmong:
-    """Which items of a part a table names."""
+    """Function that marks the items of a part that a table names."""
 
     table: pl.DataFrame
 
     def __call__(self, part: Partition) -> BoolArray:
-        """One truth value per item."""
+        """Return True for the items that the table names."""
         keys = [key for key in keys_of(part.items) if key in self.table.columns]
         own = (pl.col(key).cast(part.items[key].dtype, strict=False) for key in keys)
         named = self.table.select(*own).unique()
@@ -294,7 +286,7 @@ def _score_numbers(
 
 
 def usual_tolerance(keys: Sequence[str]) -> pl.Expr:
-    """How far apart numbers may be and count as the same: a tenth of their standard deviation."""
+    """Return the largest difference at which numbers count as equal: 0.1 standard deviations."""
     largest = pl.col("value").abs().max()  # relative to it, no square is beyond all numbers
     relative = pl.when(largest > 0.0).then(pl.col("value") / largest).otherwise(0.0)
     spread = relative.std(ddof=0) / 10.0 * largest
@@ -302,7 +294,7 @@ def usual_tolerance(keys: Sequence[str]) -> pl.Expr:
 
 
 def _score_facts(judged: pl.DataFrame, taken: pl.Expr) -> pl.DataFrame:
-    """Score facts one by one, given their plausibility p, and which are taken for true."""
+    """Score each fact, given its plausibility p and whether it is taken for true."""
     p, is_true = pl.col("p"), pl.col("is_true")
     return judged.with_columns(taken=taken).with_columns(
         right=(pl.col("taken") == is_true).cast(pl.Float64),
@@ -312,7 +304,8 @@ def _score_facts(judged: pl.DataFrame, taken: pl.Expr) -> pl.DataFrame:
     )
 
 
-def _measures(scored: pl.DataFrame) -> dict[str, Any]:
+def measures_of(scored: pl.DataFrame) -> dict[str, Any]:
+    """Return the measures of scored items or facts."""
     if "distance" in scored.columns:
         mae, rmse = _mean_distances(scored["distance"].to_numpy())
         within = scored["is_within"].mean()
@@ -334,7 +327,7 @@ def _measures(scored: pl.DataFrame) -> dict[str, Any]:
 
 
 def _mean_distances(distance: FloatArray) -> tuple[float, float]:
-    """Their mean and root mean square, in units near the largest: no square is beyond numbers."""
+    """Return the mean and the root mean square of distances, scaled so that no square overflows."""
     exponent = int(np.frexp(distance.max())[1])
     scaled = np.ldexp(distance, -exponent)
     means = np.array([scaled.mean(), np.sqrt((scaled**2).mean())])
@@ -343,14 +336,14 @@ def _mean_distances(distance: FloatArray) -> tuple[float, float]:
 
 
 def _calibration_error(scored: pl.DataFrame) -> float:
-    """Σ over bins of (share of items in it) times |share right - mean plausibility|."""
+    """Return Σ over bins of (share of items in it) times |share right - mean plausibility|."""
     bins = calibration_bins(scored)
     gap = (bins["right"] - bins["plausibility"]).abs()
     return float((gap * bins["judged"]).sum() / len(scored))
 
 
 def calibration_bins(scored: pl.DataFrame) -> pl.DataFrame:
-    """One row per bin of plausibilities that has any: their mean, the share right, how many judged.
+    """Return one row per non-empty bin of plausibilities: their mean, the share right, the number.
 
     >>> calibration_bins(pl.DataFrame({"sure": [0.5, 0.95, 1.0], "right": [0.0, 1.0, 0.5]})).rows()
     [(0.5, 0.6, 0.5, 0.0, 1), (0.9, 1.0, 0.975, 0.75, 2)]

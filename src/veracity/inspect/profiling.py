@@ -1,40 +1,39 @@
-"""What data are these? `profile`: how much is claimed, how far sources differ, who may copy.
+"""Profile claims: how many there are, how far sources differ, who may copy.
 
-All characteristics come from arrays, in time and memory proportional to the claims; studies over
-many data sets call the functions on arrays themselves.
+All characteristics are computed on arrays, in time and memory proportional to the number of claims.
+Studies of many data sets call the functions on arrays directly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.doubts.pairing import as_named_values, named_pairs
+from veracity.api import prepare, refuse_arguments
+from veracity.checks.pairing import as_named_values, named_pairs
 from veracity.encoding.block import UNKNOWN, Block, FloatArray, IntArray
 from veracity.encoding.known import with_known
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.engines import Engine, threads_of
-from veracity.inspect.agreement import alpha_of
+from veracity.inspect.agreement import beyond_chance
 from veracity.io.frames import FrameKind, hand_back
-from veracity.preparing import prepare
-from veracity.printing import counted, html_by, printable
+from veracity.printing import Shown
 from veracity.progress import Progress, no_progress
-from veracity.reading.normalise import Normalise
-from veracity.reading.options import ReadOptions
-from veracity.reading.schema import Kind
-from veracity.reading.truths import read_truth, read_truths_beside
+from veracity.reading.claims import read_truth, read_truths_beside
+from veracity.reading.options import ReadArguments, ReadOptions
+from veracity.reading.roles import Kind
 from veracity.result import Result
 from veracity.result.tables import copies_table
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How a count is spread: its mean, quartiles and extremes."""
+    """Spread of a count: its mean, quartiles and extremes."""
 
     mean: float
     min: int
@@ -45,7 +44,7 @@ class Spread:
 
     @classmethod
     def of(cls, counts: IntArray) -> Spread:
-        """The spread of some counts, at least one.
+        """Return the spread of one or more counts.
 
         >>> Spread.of(np.array([1, 2, 3, 10])).median
         2.5
@@ -54,49 +53,51 @@ class Spread:
         return cls(float(counts.mean()), int(counts.min()), lower, median, upper, int(counts.max()))
 
     def __str__(self) -> str:
-        """The extremes, the mean and the median."""
+        """Return the extremes, the mean and the median as text."""
         return f"{self.min:,} to {self.max:,}, mean {self.mean:,.1f}, median {self.median:,.0f}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Profile:
-    """The characteristics of a data set. Tables come in the kind of frame the claims came in.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Profile(Shown):
+    """Characteristics of a data set. Tables are frames of the same kind as the claims.
 
     Attributes
     ----------
     kind
         The kind of claims.
     items, claims, sources, facts
-        How many there are; a claim that is repeated counts once.
+        Number of each; a repeated claim counts once.
     values_per_item, claims_per_item, claims_per_source
         Spreads of counts. Values of binary facts are true and false.
     entropy
         Mean of the items' normalised entropy: 0 where all agree, 1 where all values of an item are
         claimed equally often. See `entropy_of_item`.
     alpha
-        Krippendorff's alpha: how far sources agree beyond chance. See `agreement`. None for numbers
-        and where several values may be true.
+        Krippendorff's alpha: agreement beyond chance, 1 if all agree. None for numbers, if several
+        values may be true, and if no two claims on one item could differ.
+    kappa
+        Fleiss' kappa, the same with each item counted once, however many claims it has.
     contested
-        Share of items of which more than one value is claimed; where several may be true, of which
-        somebody leaves out a value that another names.
+        Share of items with more than one claimed value. If several values may be true, share of
+        items for which a source leaves out a value that another names.
     single
         Share of items with a single claim.
     self_contradicting
-        How many claims name a further value of an item of which their source has named one.
+        Number of claims whose source also claims another value of the same item.
     known, coverage
-        Of how many items the truth is known, and the share of items these are. None without truth.
+        Number and share of items with a known truth. None without truth.
     accuracy
-        Mean accuracy of the sources that speak of known items. See `accuracy_of_source`.
+        Mean accuracy of the sources with claims on known items. See `accuracy_of_source`.
     ceiling
-        Share of known items of which anyone claims a true value: no vote can be right more often.
+        Share of known items for which some source claims a true value. No vote can exceed it.
     by_attribute
         One row per attribute, with the same characteristics; None if claims have no attribute.
     by_source
-        One row per source, those with most claims first: what it claims, and who else does.
+        One row per source, those with most claims first: its claims, and how far others agree.
     pairs
         One row per pair of sources that may have copied, with the evidence, the clearest first.
     notes
-        What a user should know: columns recognised, claims and truths left out.
+        Notes: columns recognised, claims and truths left out.
     """
 
     kind: Kind
@@ -109,6 +110,7 @@ class Profile:
     claims_per_source: Spread
     entropy: float
     alpha: float | None
+    kappa: float | None
     contested: float
     single: float
     self_contradicting: int
@@ -121,52 +123,26 @@ class Profile:
     pairs: Any
     notes: list[str]
 
-    def measures(self) -> dict[str, Any]:
-        """The characteristics that apply, by name, as JSON can hold them."""
-        told = {k: v for k, v in vars(self).items() if isinstance(v, int | float | str | Spread)}
-        return {k: asdict(v) if isinstance(v, Spread) else v for k, v in told.items()}
-
-    _repr_html_ = html_by("profile_html")
-
-    def __repr__(self) -> str:
-        """Sum up in a few lines."""
-        alpha = "" if self.alpha is None else f", alpha {self.alpha:.3f}"
-        lines = [
-            f"{counted(self.claims, 'claim')} of {counted(self.sources, 'source')} about "
-            f"{counted(self.items, 'item')} ({counted(self.facts, 'fact')})",
-            f"values per item: {self.values_per_item}",
-            f"claims per item: {self.claims_per_item}",
-            f"claims per source: {self.claims_per_source}",
-            f"{self.contested:.1%} of the items are contested, {self.single:.1%} have a single "
-            f"claim; entropy {self.entropy:.3f}{alpha}",
-        ]
-        if self.coverage is not None:
-            right = "" if self.accuracy is None else f"; average accuracy {self.accuracy:.2%}"
-            known = f"{counted(self.known or 0, 'item')} ({self.coverage:.2%})"
-            lines.append(f"the truth of {known} is known{right}")
-        return printable("\n".join([*lines, *(f"note: {note}" for note in self.notes)]), lines=True)
-
 
 def profile(
     claims: object,
     truth: object | None = None,
     *,
-    columns: Mapping[str, str | list[str]] | None = None,
-    kind: Kind | None = None,
-    normalise: Normalise = False,
+    truth_columns: Mapping[str, str | list[str]] | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    **options: Unpack[ReadArguments],
 ) -> Profile:
-    """Tell the characteristics of a data set.
+    """Compute the characteristics of a data set.
 
-    Where there is no room for all claims that are on disk or on Spark, of items drawn at random.
+    If claims on disk or on Spark do not fit in memory, a random sample of items is used.
 
     Parameters
     ----------
-    claims, columns, kind, normalise, engine
+    claims, truth_columns, engine, **options
         As for `discover`; or what `discover` returned, whose claims need not be read again.
     truth
-        Known truths, in any form claims can have; with them, accuracies are told, too.
+        Known truths, in any form claims can have, to measure accuracies.
     progress
         Called with phase, done and total as the work goes on.
 
@@ -179,8 +155,7 @@ def profile(
     (0.5, 0.5)
     """
     tell = progress or no_progress
-    how = {"columns": columns, "kind": kind, "normalise": normalise, "engine": engine}
-    given = _given(claims, truth, tell, **how)
+    given = _given(claims, truth, truth_columns, engine, tell, options)
     tell("profiling", 0, 1)
     encoded, has_truth, frame_kind = given.encoded, truth is not None, given.frame_kind
     named = [as_named_values(block, encoded.kind) for block in encoded.blocks]
@@ -199,7 +174,7 @@ def profile(
         claims_per_item=Spread.of(items["claims"].to_numpy()),
         claims_per_source=Spread.of(sources["claims"].to_numpy()),
         **_shares(items, sources, has_truth=has_truth),
-        alpha=alpha_of(encoded),
+        **beyond_chance(encoded)._asdict(),
         self_contradicting=sum(
             len(block.source_of_support) - len(block.source_of_voice) for block in named
         ),
@@ -211,7 +186,7 @@ def profile(
 
 
 class _Given(NamedTuple):
-    """Claims to be profiled, with what is known of them."""
+    """Claims to profile, with the known truths."""
 
     encoded: Encoded
     frame_kind: FrameKind
@@ -221,22 +196,32 @@ class _Given(NamedTuple):
 def _given(
     claims: object,
     truth: object | None,
+    truth_columns: Mapping[str, str | list[str]] | None,
+    engine: Engine | None,
     tell: Progress,
-    **how: Any,
+    options: ReadArguments,
 ) -> _Given:
-    """The claims of a result are encoded already; all others are read."""
+    """Return the encoded claims of a result; read and encode all others."""
     notes: list[str] = []
     if isinstance(claims, Result):
+        refuse_arguments(options)
         encoded, frame_kind = claims.encoded, claims.frame_kind
         if truth is not None:
             facts, normalisation = claims.tables.facts, claims.run.normalisation
-            as_claims = ReadOptions(likely=claims.run.input.columns, kind=claims.kind)
+            was = claims.run.input
+            as_claims = ReadOptions(
+                columns=truth_columns or {},
+                columns_option="truth_columns",
+                likely=was.columns,
+                kind=claims.kind,
+                no_value=was.no_value,
+            )
             truths, notes = read_truth(truth, as_claims, normalisation=normalisation, like=facts)
     else:
-        prepared = prepare(claims, tell=tell, **how)
+        prepared = prepare(claims, engine=engine, progress=tell, **options)
         encoded, frame_kind = prepared.encoded, prepared.table.frame_kind
         if truth is not None:
-            truths, notes = read_truths_beside(prepared.table, truth)
+            truths, notes = read_truths_beside(prepared.table, truth, truth_columns)
         notes = [*prepared.notes, *notes]
     if truth is not None:
         encoded, more_notes = with_known(encoded, truths)
@@ -251,22 +236,23 @@ def _given(
 
 
 def entropy_of_item(encoded: Encoded) -> FloatArray:
-    """How far the claims about each item are from agreement, from 0 to 1.
+    """Return how far the claims on each item are from agreement, from 0 to 1.
 
     H / log k: the entropy H of the shares of the claims that name each of the item's k values,
-    normalised by its largest value; 0 for k = 1. Numbers are values like others, equal or not. The
-    values of a binary fact are true and false. Where several values may be true, each value is such
-    a fact, which the item's other sources deny, and the entropy of an item is the mean of theirs.
+    normalised by its largest value; 0 for k = 1. Numbers are equal or different, like other values.
+    The values of a binary fact are true and false. If several values may be true, each value is
+    such a fact, which the item's other sources deny, and the entropy of an item is the mean of
+    the entropies of its values.
     """
     named = (as_named_values(block, encoded.kind) for block in encoded.blocks)
     return np.concatenate([_entropy(block, encoded.kind) for block in named])
 
 
 def accuracy_of_source(encoded: Encoded) -> FloatArray:
-    """The share of what each source says that is true: NaN where nothing it speaks of is known.
+    """Return the accuracy of each source on known items; NaN if none of its items is known.
 
-    All items count alike: of a source that names m values of an item, one of them true, 1 / m is
-    right.
+    All items have the same weight: if a source claims m values of an item and one is true, it is
+    right by 1 / m.
     """
     named = [as_named_values(block, encoded.kind) for block in encoded.blocks]
     return _ratio(*_judged(named, encoded.names.n_sources))
@@ -283,7 +269,7 @@ def _entropy(block: Block, kind: Kind) -> FloatArray:
 
 
 def _entropy_of_values(block: Block) -> FloatArray:
-    """H / log k, with H = log n - Σ_v n_v log n_v / n for n claims, n_v of them of the value v."""
+    """Return H / log k, H = log n - Σ_v n_v log n_v / n for n claims, n_v of them of value v."""
     n_values = np.diff(block.first_fact_of_item)
     supporters = np.diff(block.first_support_of_fact).astype(np.float64)
     first = block.first_fact_of_item[:-1]
@@ -300,7 +286,7 @@ def _x_log_x(x: FloatArray) -> FloatArray:
 
 
 def _judged(blocks: list[Block], n_sources: int) -> tuple[FloatArray, FloatArray]:
-    """How many items each source is right about, and how many it speaks of that are known."""
+    """Count the known items of each source, and those on which it is right."""
     sums = [_judged_in(block, n_sources) for block in blocks]
     right, known = (np.sum(part, axis=0) for part in zip(*sums, strict=True))
     return right, np.round(known)
@@ -322,7 +308,7 @@ def _sum(group: IntArray, weight: NDArray[Any], n_groups: int) -> FloatArray:
 
 
 def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Partition of whole, NaN where there is no whole."""
+    """Return part / whole; NaN where the whole is 0."""
     ratio: FloatArray = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
     return ratio
 
@@ -331,7 +317,7 @@ def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def _items_table(part: Partition, block: Block, kind: Kind) -> pl.DataFrame:
-    """One row per item, without its entity."""
+    """Return one row per item, without its entity."""
     first = block.first_fact_of_item
     supporters = np.diff(block.first_support_of_fact)
     n_values = np.diff(first)
@@ -352,7 +338,7 @@ def _items_table(part: Partition, block: Block, kind: Kind) -> pl.DataFrame:
 
 
 def _shares(items: pl.DataFrame, sources: pl.DataFrame, *, has_truth: bool) -> dict[str, Any]:
-    """The characteristics of all items and sources that are means and shares."""
+    """Return the characteristics of the data set that are means and shares."""
     known = int(items["known"].sum())
     return {
         "entropy": items["entropy"].mean(),
@@ -403,10 +389,10 @@ def _sources_table(encoded: Encoded, blocks: list[Block], *, has_truth: bool) ->
 
 
 def _sums_of_source(block: Block, n_sources: int) -> tuple[FloatArray, ...]:
-    """Claims and items of each source; and how far others say what it says, of shared items.
+    """Count the claims and items of each source, and measure how far others agree on shared items.
 
-    Sums of the share of the item's other sources that name the same value; and of claims that name
-    the value most sources name, of t such values one over t.
+    Return sums of the share of the item's other sources that claim the same value, and of claims
+    with the most frequent value (1 / t if t values tie).
     """
     supporters, voices = block.n_supports_of_fact, block.n_voices_of_fact
     first, n_facts_of_item = block.first_fact_of_item[:-1], block.n_facts_of_item

@@ -1,8 +1,9 @@
-"""Draw the items to look up next, and tell from the answers how right the rest of the table is.
+"""Draw the items to look up next.
 
-Items are drawn, each with a known probability, and never ranked: who asks for close calls alone
-never meets a confident error, and learns nothing of how right the table is. Drawn more often are
-items whose answer is in doubt, and those that show how right the sources are that oppose it.
+Items are drawn with known probabilities, not ranked. A user who looks up close calls only never
+finds a confident error, and cannot estimate the accuracy of the table. Two sorts of items are drawn
+more often: items whose answer is in doubt, and items that show how accurate the opposing sources
+are.
 """
 
 from __future__ import annotations
@@ -15,32 +16,31 @@ import polars as pl
 
 from veracity.algorithms.parameters import require_at_least
 from veracity.algorithms.rules import is_best_of_item
-from veracity.doubts.ranking import turned_over
+from veracity.checks.ranking import turned_over
 from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.encoding.partitions import Encoded, Partition
-from veracity.fit.judging import Judged
-from veracity.fit.readings import Reading, differing, find_readings
+from veracity.fit.alternatives import Alternative, differing, find_alternatives
 from veracity.io.table_file import LIST_SEPARATOR, unguarded
 from veracity.naming import as_text
 from veracity.printing import in_short
 from veracity.result import Result
 
 EVENLY = 0.2
-"""Share of a batch that is drawn with the same probability for all items; the first batch is drawn
-so alone, since nothing shows yet whether plausibilities deserve belief."""
+"""Share of a batch that is drawn with equal probabilities. All of the first batch is drawn like
+this, since nothing shows yet whether the plausibilities are right."""
 
 RARELY = 0.1
-"""Least probability that a source is right where it opposes the answer."""
+"""Smallest assumed probability that a source is right when it opposes the answer."""
 
 FEWEST_DRAWN = 20
-"""Answers to drawn questions from which something is said of the other items."""
+"""Number of answers to drawn questions needed for an estimate of the other items."""
 
 MOST_VALUES = 10
-"""Values of an item that are named to choose from."""
+"""Largest number of values of an item that are offered as choices."""
 
 ENOUGH_KNOWN = 8
-"""Known truths about an attribute on which sources rank differently, from which no more items of it
-are drawn than of others."""
+"""Number of known truths needed about an attribute on which sources rank differently. Until then,
+its items are drawn more often."""
 
 COLUMNS: dict[str, Any] = {
     "values": pl.List(pl.String), "answer": pl.String, "plausibility": pl.Float64,
@@ -52,9 +52,9 @@ COLUMNS: dict[str, Any] = {
 class Items(NamedTuple):
     """All items of a result, with the claims that oppose its answers.
 
-    `sureness` is the plausibility of the answer; of a number it falls with the distance of claims
-    from the estimate. `cell` numbers a source and an attribute together, and `opposing` is the
-    plausibility of the claim that opposes.
+    `sureness` is the plausibility of the answer; for a number it falls with the distance of claims
+    from the estimate. `cell` is the number of a pair of source and attribute. `opposing` is the
+    plausibility of the opposing claim.
     """
 
     can_be_asked: BoolArray
@@ -69,7 +69,7 @@ class Items(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """One question that was answered: its item, whether the answer of that time was right."""
+    """Answered question: its item, and whether the answer at the time was right."""
 
     part: int
     item: int
@@ -78,7 +78,7 @@ class Answered(NamedTuple):
 
 
 def questions_of(result: Result, budget: int) -> pl.DataFrame:
-    """Draw the items to look up next: those whose answer is surest come last."""
+    """Draw the items to look up next; return those with the least sure answers first."""
     require_at_least("questions", 1, budget=budget)
     result = result.fetch()
     encoded = result.encoded
@@ -131,9 +131,9 @@ def questions_of(result: Result, budget: int) -> pl.DataFrame:
 
 
 def inclusions(share: FloatArray, n: int) -> FloatArray:
-    """Return the probability of each item to be among n that are drawn by their shares.
+    """Return the probability of each item to be among n items drawn in proportion to their shares.
 
-    Items whose share is too large for that are drawn for certain.
+    Items whose probability would exceed 1 are always drawn.
 
     >>> inclusions(np.array([0.7, 0.1, 0.1, 0.1]), 2).round(9).tolist()
     [1.0, 0.333333333, 0.333333333, 0.333333333]
@@ -149,7 +149,7 @@ def inclusions(share: FloatArray, n: int) -> FloatArray:
 
 
 def systematic(inclusion: FloatArray, order: IntArray, rng: np.random.Generator) -> IntArray:
-    """Draw each item with its probability, spread evenly over the items in this order."""
+    """Draw each item with its probability by systematic sampling in this order."""
     ends = np.cumsum(inclusion[order])
     n = round(float(ends[-1])) if len(ends) else 0
     hits = np.searchsorted(ends, rng.random() + np.arange(n), side="right")
@@ -159,7 +159,7 @@ def systematic(inclusion: FloatArray, order: IntArray, rng: np.random.Generator)
 def _shares(
     items: Items, opposed: tuple[IntArray, FloatArray], differs: BoolArray, *, is_first: bool
 ) -> FloatArray:
-    """Return the share of each item in a draw: some of it even, the rest where an answer helps."""
+    """Return the share of each item in a draw: partly equal, partly larger for useful questions."""
     can, n_cells = items.can_be_asked, int(max(map(_most, (items.cell, opposed[0])))) + 1
     is_open = can[items.opposed_item]
     cell, right = items.cell[is_open], items.opposing[is_open]
@@ -226,7 +226,7 @@ def taken_facts(
 
 
 def sureness_of(block: Block, plausibility: FloatArray, taken: BoolArray, kind: str) -> FloatArray:
-    """Return the plausibility of the answer to each item; of several facts, that of the least."""
+    """Return the plausibility of the answer to each item; of several facts, the smallest."""
     own = plausibility if kind == "categorical" else np.where(taken, plausibility, 1 - plausibility)
     least = np.maximum if kind == "categorical" else np.minimum
     return np.asarray(least.reduceat(own, block.first_fact_of_item[:-1]))
@@ -235,7 +235,7 @@ def sureness_of(block: Block, plausibility: FloatArray, taken: BoolArray, kind: 
 def opposing(
     block: Block, plausibility: FloatArray, taken: BoolArray, kind: str
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the item, the source and the plausibility of each claim against what is taken."""
+    """Return the item, the source and the plausibility of each claim against the answer."""
     if kind == "binary":
         item, affirms = block.item_of_voice, block.affirms
         chance = np.where(affirms, plausibility[item], 1.0 - plausibility[item])
@@ -248,24 +248,23 @@ def opposing(
 
 
 def _differing(result: Result, answers: Sequence[FloatArray]) -> tuple[BoolArray, str]:
-    """Return the items on which the other answer that the claims allow differs, and its name."""
+    """Return the items on which the alternative answer differs, and the name of the alternative."""
     encoded, fitted = result.encoded, result.fitted
     found = [np.zeros(block.n_items, dtype=np.bool_) for block in encoded.blocks]
-    readings = list[Reading]()
-    if result.run.readings and fitted is not None:
-        judged = Judged(plausibility=answers)
-        readings = find_readings(encoded, fitted.algorithm, fitted.state, judged)
-    for reading in readings[:1]:
-        sample, other = reading.sample, reading.other
+    others = list[Alternative]()
+    if result.run.alternatives and fitted is not None:
+        others = find_alternatives(fitted.algorithm, fitted.state, encoded, answers)
+    for other in others[:1]:
+        sample = other.sample
         for is_other, small, chosen, own, its in zip(
-            found, sample.blocks, sample.chosen, sample.answer, other, strict=True
+            found, sample.blocks, sample.chosen, sample.answer, other.answer, strict=True
         ):
             is_other[np.flatnonzero(chosen)[differing(small, own, its)]] = True
-    return np.concatenate(found), readings[0].name if readings else ""
+    return np.concatenate(found), others[0].assumption if others else ""
 
 
 def _turned_over(encoded: Encoded, answers: Sequence[FloatArray]) -> dict[int, str]:
-    """Return the attributes on which sources rank differently, of which little is known yet."""
+    """Return the attributes on which sources rank differently and that have few known truths."""
     names = as_text(encoded.names.attributes).to_list()
     if len(names) < 2 or not len(answers):
         return {}
@@ -277,7 +276,7 @@ def _turned_over(encoded: Encoded, answers: Sequence[FloatArray]) -> dict[int, s
 
 
 def _spread(result: Result) -> FloatArray:
-    """Return how far claims lie from each estimate, relative to what is usual for its attribute."""
+    """Return the distance of claims from each estimate, relative to the usual for its attribute."""
     facts = result.tables.facts
     keys = result.encoded.example.items.columns
     n = pl.col("supporters")
@@ -297,7 +296,7 @@ def answered_of(
 ) -> tuple[list[Answered], tuple[IntArray, FloatArray]]:
     """Return the questions that were answered, earlier batches first.
 
-    Also return each claim that opposed an answer: its cell, and one if it was right, else zero.
+    Also return each claim that opposed an answer: its cell, and 1 if it was right, else 0.
     """
     found, cells, right = list[Answered](), [np.zeros(0, np.int64)], [np.zeros(0)]
     n_attributes = max(len(encoded.names.attributes), 1)
@@ -329,13 +328,13 @@ def answered_of(
 
 
 def _texts(answer: str) -> set[str]:
-    """Return the values that an answer may name, with and without a guard against formulas."""
+    """Return the texts of each value, with and without the apostrophe that disarms formulas."""
     texts = pl.DataFrame({"text": [answer, *answer.split(LIST_SEPARATOR)]})
     return {*texts["text"], *unguarded(texts)["text"]}
 
 
 def is_trusted(history: Sequence[Answered]) -> bool:
-    """Return True if the last drawn answers were wrong no more often than plausibilities said."""
+    """Return True if the last drawn answers were wrong no more often than plausibilities imply."""
     last = [one for one in history if one.told["drawn"]][-FEWEST_DRAWN:]
     if len(last) < FEWEST_DRAWN:
         return False
@@ -348,7 +347,7 @@ def is_trusted(history: Sequence[Answered]) -> bool:
 
 
 def _of_value(result: Result, some: Partition, p: FloatArray) -> dict[str, Any]:
-    """Return the values of one item to choose from, the answer, and which sources oppose it."""
+    """Return the possible values of an item, the answer, and the sources that oppose it."""
     kind, block = result.kind, some.block
     taken = taken_facts(block, p, kind, result.run.min_plausibility)
     sure = float(sureness_of(block, p, taken, kind)[0])
@@ -375,7 +374,7 @@ def _of_value(result: Result, some: Partition, p: FloatArray) -> dict[str, Any]:
 
 
 def _of_number(result: Result, some: Partition, spread: float) -> dict[str, Any]:
-    """Return the same of a number, which has no plausibility."""
+    """Return the same for a number, which has no plausibility."""
     why = f"claims lie {spread:.1f} times as far from the estimate as usual"
     truths, keys = result.tables.truths, some.items.columns
     truth = truths.join(some.items, on=keys, how="semi", nulls_equal=True)
@@ -390,12 +389,12 @@ def _of_number(result: Result, some: Partition, spread: float) -> dict[str, Any]
 
 
 def _percent(share: float) -> str:
-    """Return a share as a percentage; what is almost certain is not called certain."""
+    """Return a share as a percentage that is never rounded to 100%."""
     return "over 99%" if share > 0.99 else f"{share:.0%}"
 
 
 def _listed(result: Result, sources: IntArray) -> str:
-    """Return the names of sources in a sentence; of many, the first two."""
+    """Return the names of sources as part of a sentence; the first two if there are many."""
     shown = sources if len(sources) == 1 else sources[:2]
     names = [in_short(name) for name in as_text(result.encoded.names.sources.gather(shown))]
     if len(sources) > len(names):

@@ -1,50 +1,50 @@
-"""Which parameters fit these claims: `tune`, by cross-validation."""
+"""Find the best parameters for these claims by cross-validation: `tune`."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.algorithms.parameters import require_at_least, settable
-from veracity.discovery import USUAL_ALGORITHM, chosen_algorithm
+from veracity.api import Prepared, chosen_algorithm, engine_for, open_claims, prepare, suited
 from veracity.encoding.known import with_known
 from veracity.engines import Engine
 from veracity.errors import ParameterError
 from veracity.inspect.comparison import answer_quietly
 from veracity.inspect.evaluation import evaluate
 from veracity.io.frames import FrameKind, hand_back
-from veracity.preparing import Prepared, prepare
-from veracity.printing import counted, html_by
+from veracity.printing import Shown, counted
 from veracity.progress import Progress, no_progress
-from veracity.reading.schema import Kind, keys_of
-from veracity.reading.truths import read_truths_beside
+from veracity.reading.claims import read_truths_beside
+from veracity.reading.options import ReadArguments
+from veracity.reading.roles import Kind, keys_of
 
 MEASURES: dict[Kind, str] = {
     "categorical": "accuracy", "binary": "accuracy", "multiple": "f1", "numeric": "mae",
 }  # fmt: skip
-"""What is compared against known truths; of errors (mae) the smallest is best."""
+"""Measure by which settings are compared; the smallest is best for errors (mae)."""
 
 
-@dataclass(frozen=True)
-class Tuning:
-    """How settings of an algorithm fare; the best of them is `algorithm`.
+@dataclass(frozen=True, repr=False)
+class Tuning(Shown):
+    """Comparison of settings of an algorithm; `algorithm` has the best of them.
 
     Attributes
     ----------
     algorithm
         The algorithm with the best parameters, to be handed to `discover`.
     best
-        Those parameters of it that were tried.
+        Best values of the parameters that were tried.
     measure
-        What was compared: "accuracy", "f1" or "mae".
+        Measure that was compared: "accuracy", "f1" or "mae".
     notes
-        What a user should know: whether the best is better than the default at all.
+        Notes, for example that the best setting is no better than the default.
     """
 
     algorithm: Algorithm[Any]
@@ -54,11 +54,14 @@ class Tuning:
     notes: list[str]
     frame_kind: FrameKind = "polars"
 
-    _repr_html_ = html_by("tuning_html")
+    def contents(self) -> dict[str, Any]:
+        """Return the best setting, the measure, all settings and the notes, by name."""
+        best = {"best": self.best, "measure": self.measure}
+        return {**best, "settings": self.rows, "notes": self.notes}
 
     @property
     def table(self) -> Any:
-        """One row per setting, the best first: its measure, the standard error, and the default."""
+        """Return one row per setting (default included), the best first, with standard errors."""
         return hand_back(self.rows, self.frame_kind)
 
 
@@ -69,31 +72,31 @@ def tune(
     grid: Mapping[str, Sequence[Any]],
     algorithm: Algorithm[Any] | str | None = None,
     folds: int = 5,
-    columns: Mapping[str, str | list[str]] | None = None,
-    kind: Kind | None = None,
+    truth_columns: Mapping[str, str | list[str]] | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    **options: Unpack[ReadArguments],
 ) -> Tuning:
     """Try settings of an algorithm by cross-validation, and return them with the best one first.
 
-    The known truths of one fold at a time are kept back to measure on; the others are given as
-    known.
+    The truths are cut into folds. Each fold in turn is used to measure; the truths of the other
+    folds are given to the algorithm as known.
 
     Parameters
     ----------
-    claims, columns, kind, engine
-        As for `discover`; to normalise them, give what `read_claims` returned.
-    truth
-        Known truths, in any form claims can have.
+    claims, engine, **options
+        As for `discover`; the options say how the claims are read.
+    truth, truth_columns
+        Known truths, in any form claims can have, and which column plays which part.
     grid
         Values to try for each parameter, e.g. ``{"strength": [1.0, 8.0, 32.0]}``: all combinations.
     algorithm
-        What is tuned: an algorithm or the name of one; the default unless said otherwise.
+        Algorithm to tune, or its name.
     folds
-        In how many parts the truths are cut.
+        Number of parts into which the truths are cut.
     seed
-        How they are cut, and where the algorithm's randomness starts.
+        Seed of the random parts, and of the algorithm.
     progress
         Called with phase, done and total as the work goes on.
 
@@ -108,25 +111,24 @@ def tune(
     require_at_least("tune", 2, folds=folds)
     require_at_least("tune", 0, seed=seed or 0)
     tell = progress or no_progress
-    prepared = prepare(claims, columns=columns, kind=kind, tell=tell, engine=engine)
-    own = prepared.table.kind
-    asked_for = USUAL_ALGORITHM[own] if algorithm is None else algorithm
-    chosen = chosen_algorithm(asked_for, seed, prepared.engine)
+    engine = engine_for(claims, engine)
+    opened = open_claims(claims, engine, **options)
+    chosen = suited(chosen_algorithm(algorithm, opened.kind, seed, engine), opened)
     settings = _settings(chosen, grid)
-    rng = np.random.default_rng(seed or 0)
-    truths, _ = read_truths_beside(prepared.table, truth)
-    measure = MEASURES[own]
+    truths, _ = read_truths_beside(opened, truth, truth_columns)
+    prepared = prepare(opened, engine=engine, progress=tell)
+    rng, measure = np.random.default_rng(seed or 0), MEASURES[opened.kind]
     scores: list[list[_Score]] = [[] for _ in settings]
     for number, (some, kept_back) in enumerate(_folds(prepared, truths, folds, rng)):
         for place, setting in enumerate(settings):
             tell("trying settings", number * len(settings) + place, folds * len(settings))
-            found = evaluate(answer_quietly(some, setting.algorithm, engine), kept_back)
+            found = evaluate(answer_quietly(some, setting.algorithm), kept_back)
             scores[place].append(_Score(float(getattr(found, measure)), float(found.judged)))
     return _told(settings, scores, measure, prepared.table.frame_kind)
 
 
 class _Setting(NamedTuple):
-    """Parameters that are tried."""
+    """Setting that is tried."""
 
     values: dict[str, Any]
     algorithm: Algorithm[Any]
@@ -134,7 +136,7 @@ class _Setting(NamedTuple):
 
 
 def _settings(algorithm: Algorithm[Any], grid: Mapping[str, Sequence[Any]]) -> list[_Setting]:
-    """All combinations of the grid, and what the algorithm has anyway."""
+    """Return all combinations of the grid, and the algorithm's own setting."""
     known = settable(algorithm)
     for name, values in grid.items():
         if name not in known:
@@ -156,7 +158,7 @@ def _settings(algorithm: Algorithm[Any], grid: Mapping[str, Sequence[Any]]) -> l
 
 
 class _Score(NamedTuple):
-    """How a setting fared in a fold, and on how many items."""
+    """Score of a setting in a fold, and the number of items it was measured on."""
 
     value: float
     weight: float
@@ -165,7 +167,7 @@ class _Score(NamedTuple):
 def _folds(
     prepared: Prepared, truths: pl.DataFrame, folds: int, rng: np.random.Generator
 ) -> Iterator[tuple[Prepared, pl.DataFrame]]:
-    """Yield, for each fold, the claims with the other truths known, and its own truths."""
+    """Yield for each fold the claims with the other folds' truths as known, and its own truths."""
     keys = keys_of(truths)
     items = truths.select(keys).unique().sort(keys)
     if len(items) < folds:

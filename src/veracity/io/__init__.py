@@ -1,1 +1,1 @@
-"""Where claims come from and where results go: files, frames, folders."""
+"""Read claims from files, frames and databases; write results to them."""

@@ -1,6 +1,6 @@
-"""Files and folders of results appear whole or not at all.
+"""Write files and folders of results whole or not at all.
 
-They are written in a temporary folder beside their place, and then renamed. An old folder is set
+They are written in a temporary folder next to their place, and then renamed. An old folder is set
 aside in between; if the process is killed just then, `recover` puts it back.
 """
 
@@ -18,7 +18,7 @@ from veracity.errors import OutputError, first_line
 from veracity.io.temp_files import MARKER, OwnedFolder, lock_folder, remove_leftovers
 
 PAGE_MARK = b'<meta name="generator" content="veracity'
-"""Stands near the beginning of every page that veracity writes."""
+"""Mark near the beginning of every page that veracity writes."""
 
 PREFIX = ".veracity-"
 """Prefix of the names of temporary folders."""
@@ -26,14 +26,14 @@ PREFIX = ".veracity-"
 HOW_TO_REPLACE = "choose another name, or replace it with force=True, or --force"
 
 NEW, OLD, NAME = "new", "old", "name"
-"""In a temporary folder: what is written, what it replaces, and the name both are to have."""
+"""Entries of a temporary folder: the new content, the old content, and the final name of both."""
 
 
 # --- before the work ------------------------------------------------------------------------------
 
 
 def check_can_write(target: Path, *, force: bool, marker: str) -> None:
-    """Refuse to write a folder where that will fail, or where something is that must not be lost.
+    """Raise an error if a folder cannot be written, or would replace files that must not be lost.
 
     Even with `force`, only an empty folder is replaced, or one with nothing in it that veracity
     did not write. `marker` is the JSON file by which veracity knows its own folder, and which lists
@@ -60,7 +60,7 @@ def _check_folder(target: Path, real: Path, *, force: bool, marker: str) -> None
             raise OutputError(f"cannot write {target}: {reason}")
     parent = next(folder for folder in real.parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise OutputError(f"cannot write {target}: {parent} is no folder one may write to")
+        raise OutputError(f"cannot write {target}: {parent} is no folder that can be written to")
 
 
 @contextlib.contextmanager
@@ -76,7 +76,7 @@ def _alone_in(place: Path) -> Iterator[None]:
 
 
 def check_file(target: Path, *, force: bool) -> None:
-    """Refuse to write a file where that will fail, or where something is that must not be lost.
+    """Raise an error if a file cannot be written, or would replace a file that must not be lost.
 
     Even with `force`, only a plain file is replaced: no folder, and neither a device nor a pipe,
     which would be gone for all others who use it.
@@ -97,7 +97,7 @@ def _check_plain(target: Path, real: Path) -> None:
     if real.is_symlink():
         raise OutputError(f"cannot write {target}: it is a link that leads nowhere; remove it")
     if real.exists() and not real.is_file():
-        raise OutputError(f"{target} is no plain file and stays; choose another name")
+        raise OutputError(f"{target} is no plain file and is not replaced; choose another name")
 
 
 def _real(target: Path) -> Path:
@@ -107,8 +107,7 @@ def _real(target: Path) -> Path:
 
 def _check_content(target: Path, marker: str) -> None:
     """Refuse to replace a folder with files that veracity did not write."""
-    content = list(target.iterdir())
-    if not content:
+    if not any(target.iterdir()):
         return
     try:
         kept = json.loads((target / marker).read_text(encoding="utf-8"))
@@ -116,19 +115,28 @@ def _check_content(target: Path, marker: str) -> None:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         ours = set()
     if not ours:
-        raise OutputError(f"{target} was not written by veracity and stays; choose another name")
-    strange = [path.name for path in content if not _is_ours(path, ours)]
+        raise OutputError(
+            f"{target} was not written by veracity and is not replaced; choose another name"
+        )
+    folders = {parent for name in ours for parent in map(str, Path(name).parents)}
+    strange = [
+        name
+        for path in target.rglob("*")
+        if not _is_ours(path, name := path.relative_to(target).as_posix(), ours, folders)
+    ]
     if strange:
         raise OutputError(
-            f"{target} stays, since veracity did not write {min(strange)!r} in it; "
+            f"{target} is not replaced: veracity did not write {min(strange)!r} in it; "
             "move that file, or choose another name"
         )
 
 
-def _is_ours(path: Path, ours: set[str]) -> bool:
+def _is_ours(path: Path, name: str, ours: set[str], folders: set[str]) -> bool:
+    if path.is_dir() and not path.is_symlink():
+        return name in folders
     if not path.is_file() or path.is_symlink():
         return False
-    if path.name in ours:
+    if name in ours:
         return True
     if path.suffix != ".html":
         return False
@@ -141,9 +149,9 @@ def _is_ours(path: Path, ours: set[str]) -> bool:
 
 @contextlib.contextmanager
 def atomic_file(target: Path) -> Iterator[Path]:
-    """Give a file to write to, which takes its place only when all of it is written.
+    """Give a temporary file to write to; it replaces the target when it is complete.
 
-    A link stays: what it leads to is written.
+    A link stays, and its target is replaced.
     """
     real = _real(target)
     with write_errors(target):
@@ -156,7 +164,7 @@ def atomic_file(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_folder(target: Path, *, force: bool, marker: str) -> Iterator[Path]:
-    """Give a folder to write to, which takes its name only when all in it is written.
+    """Give a temporary folder to write to; it replaces the target when it is complete.
 
     `check_can_write` is called before, and again when all is written.
     """
@@ -215,12 +223,12 @@ def write_errors(target: Path) -> Iterator[None]:
 
 
 def recover(place: Path) -> None:
-    """Put back what killed writers had set aside in a folder, and remove what they left there."""
+    """Restore the folders that killed writers had set aside, and remove their temporary folders."""
     remove_leftovers(place, PREFIX, _rescued)
 
 
 def _rescued(left: Path) -> bool:
-    """Put back what was set aside; return True if the rest may be removed."""
+    """Restore the old folder; return True if the rest may be removed."""
     if not (left / OLD).exists():
         return True
     real = left.parent / os.fsdecode((left / NAME).read_bytes())
@@ -230,6 +238,6 @@ def _rescued(left: Path) -> bool:
 
 
 def _restore(real: Path, beside: Path) -> None:
-    """Put back what was set aside, if nothing came in its place."""
+    """Restore the old content, if there is no new content in its place."""
     if (beside / OLD).exists() and not real.exists():
         (beside / OLD).rename(real)

@@ -1,21 +1,18 @@
-"""Tables are written to a database in one transaction: all of them, or nothing."""
+"""Write tables to a database in one transaction: all of them, or none."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
 
 from veracity.errors import OutputError, ParameterError, UnreadableDatabase
-from veracity.io.databases.address import Address, address_of, database_file, is_address
-from veracity.io.databases.arrow import NO_EXTENSIONS
-from veracity.io.databases.base import driver, quoted
-from veracity.io.databases.sentences import advice_on, reason_of
+from veracity.io.addresses import Address, address_of, database_file, is_address
+from veracity.io.databases import NO_EXTENSIONS, driver, explained, quoted
 from veracity.io.lazy import LazyTable
 from veracity.naming import rendered
 
@@ -25,13 +22,13 @@ MARK = "written by veracity"
 ROWS_PER_INSERT = 1 << 18
 
 LOGS = (".wal", "-journal", "-wal", "-shm")
-"""Endings of files in which DuckDB and SQLite note what is not in the database yet."""
+"""Endings of the files of DuckDB and SQLite for changes that are not in the database yet."""
 
 Tell = Callable[[str, int, int], None]
 
 
 def check_tables(address: str, names: list[str], schema: str | None, *, force: bool) -> str:
-    """Refuse to write where that will fail, or where tables are that must not be lost.
+    """Raise an error if tables cannot be written, or would replace tables that must not be lost.
 
     Return the address without its password.
     """
@@ -49,11 +46,13 @@ def write_tables(
     *,
     run: str,
     force: bool,
+    outdated: Collection[str] = (),
     tell: Tell | None = None,
 ) -> str:
     """Write tables, replacing those that veracity wrote, and others only with `force`.
 
-    Return the address without its password.
+    Remove the `outdated` ones that veracity wrote before and does not write now. Return the address
+    without its password.
     """
     target = _target(address, schema)
     n_written, n_rows = 0, sum(map(len, tables.values()))
@@ -61,6 +60,7 @@ def write_tables(
         with target.errors():
             target.begin()
             target.check(list(tables), force=force)
+            target.remove([name for name in outdated if name not in tables])
             for name, table in tables.items():
                 target.replace(name, table.schema, f"{MARK}, run {run}")
                 for chunk in table.chunks() if isinstance(table, LazyTable) else [table]:
@@ -83,6 +83,8 @@ def _target(address: str, schema: str | None) -> Target:
             f"{address}: tables can be written to a database only; give an address such as "
             "postgresql://user@host/database or sqlite:///file.db"
         )
+    if found.query is not None:
+        raise ParameterError(f"{found.shown}: tables cannot be written to a query")
     if schema is not None and found.part is not None:
         raise ParameterError(f"{found.shown}: the schema is named twice")
     return TARGETS[found.system](found, schema or found.part)
@@ -94,42 +96,39 @@ class Target(ABC):
     types: ClassVar[dict[Any, str]] = {
         pl.Int64: "bigint", pl.Float64: "double precision", pl.String: "text",
         pl.Boolean: "boolean", pl.Date: "date", pl.Time: "time", pl.Datetime: "timestamp",
-        pl.Binary: "blob", "with time zone": "timestamp with time zone",
+        pl.Binary: "blob", pl.Decimal: "decimal({0.precision}, {0.scale})",
     }  # fmt: skip
-    """Types of columns in SQL, by their types in polars."""
-
-    driver_errors: ClassVar[str]
-    """Module whose `Error` the driver raises."""
+    """Types of columns in SQL, by their types in polars; all others become text."""
 
     is_server: ClassVar[bool] = False
-    """True if only the server knows what was written if the connection breaks at the end."""
+    """True if it is unknown whether the tables were written when the connection breaks at the
+    end."""
 
     def __init__(self, address: Address, schema: str | None) -> None:
         self.address, self.schema = address, schema
         self.connection: Any = None
         self.is_done = False
 
-    @abstractmethod
-    def connect(self) -> Any:
+    def connect(self, driver: Any) -> Any:
         """Connect to the database."""
+        return driver.connect(self.address.location)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
-        """Connect; undo what was not committed when it is left."""
-        file = Path(self.address.location)
-        is_new = not file.exists()
-        if not file.parent.is_dir():
+        """Connect; roll back uncommitted work at the end."""
+        file = None if self.is_server else Path(self.address.location)
+        is_new = file is not None and not file.exists()
+        if file is not None and not file.parent.is_dir():
             raise OutputError(f"{self.address.shown}: there is no folder {file.parent}")
         try:
             with self.errors():
-                self.connection = self.connect()
+                self.connection = self.connect(driver(self.address.system))
             yield
         finally:
             if self.connection is not None:
                 self.connection.close()
-            if is_new and not self.is_done:
-                for ending in ("", *LOGS):
-                    Path(f"{file}{ending}").unlink(missing_ok=True)
+            for ending in ("", *LOGS) if is_new and not self.is_done else ():
+                Path(f"{file}{ending}").unlink(missing_ok=True)
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a statement."""
@@ -162,24 +161,31 @@ class Target(ABC):
         return quoted(self.schema, name)
 
     def check(self, names: list[str], *, force: bool) -> None:
-        """Refuse to replace what others wrote."""
+        """Raise an error instead of replacing tables that veracity did not write."""
         existing = {name: (is_table, mark) for name, is_table, mark in self.existing()}
         for name in map(self.name_of, names):
             is_table, mark = existing.get(name, (True, MARK))
             if not is_table:
                 raise OutputError(
-                    f"{self.address.shown}: '{name}' is a view and stays; choose another schema, "
-                    f"e.g. {self.address.shown}#veracity"
+                    f"{self.address.shown}: '{name}' is a view and is not replaced; choose another "
+                    f"schema, e.g. {self.address.shown}#veracity"
                 )
             if MARK not in mark and not force:
                 raise OutputError(
-                    f"{self.address.shown}: veracity did not write the table '{name}' that is "
-                    f"there; choose another schema, e.g. {self.address.shown}#veracity, or replace "
-                    "it with force=True, or --force"
+                    f"{self.address.shown}: veracity did not write the table '{name}'; choose "
+                    f"another schema, e.g. {self.address.shown}#veracity, or replace it with "
+                    "force=True, or --force"
                 )
 
+    def remove(self, names: list[str]) -> None:
+        """Remove tables that veracity wrote."""
+        ours = {name for name, is_table, mark in self.existing() if is_table and MARK in mark}
+        for name in names:
+            if self.name_of(name) in ours:
+                self.run(f"drop table {self.full_name(name)}")
+
     def replace(self, name: str, schema: pl.Schema, mark: str) -> None:
-        """Make an empty table in the place of one that may be there."""
+        """Make an empty table; replace one that exists."""
         table = self.full_name(name)
         self.run(f"drop table if exists {table}")
         self.run(f"create table {table} ({self.columns(schema)})")
@@ -187,27 +193,26 @@ class Target(ABC):
 
     def columns(self, schema: pl.Schema) -> str:
         """Return the columns of a table in SQL."""
-        return ", ".join(f"{quoted(name)} {self.type_of(t)}" for name, t in schema.items())
+        types = self.plain(schema.to_frame()).schema
+        return ", ".join(f"{quoted(name)} {self.type_of(dtype)}" for name, dtype in types.items())
 
     def type_of(self, dtype: pl.DataType) -> str:
         """Return the name of a type in SQL."""
-        if isinstance(dtype, pl.Datetime) and dtype.time_zone is not None:
-            return self.types.get("with time zone", self.types[pl.String])
-        kind = pl.Int64 if dtype.is_integer() else pl.Float64 if dtype.is_float() else type(dtype)
-        return self.types[kind if kind in self.types else pl.String]
+        zone = isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
+        return self.types[type(dtype)].format(dtype) + (" with time zone" if zone else "")
 
     def plain(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Cast columns to the types that `type_of` has names for."""
+        """Cast columns to the types that the database has."""
         casts = []
         for name, dtype in rows.schema.items():
             if dtype.is_integer():
                 casts.append(pl.col(name).cast(pl.Int64))
             elif dtype.is_float():
                 casts.append(pl.col(name).cast(pl.Float64))
-            elif isinstance(dtype, pl.Datetime) and pl.Datetime in self.types:
-                casts.append(pl.col(name).cast(pl.Datetime("us", dtype.time_zone)))
             elif type(dtype) not in self.types:
                 casts.append(rendered(pl.col(name), dtype))
+            elif isinstance(dtype, pl.Datetime):
+                casts.append(pl.col(name).cast(pl.Datetime("us", dtype.time_zone)))
         return rows.with_columns(casts)
 
     @contextlib.contextmanager
@@ -215,44 +220,23 @@ class Target(ABC):
         """Turn errors into one sentence; nothing was written, unless a server was committing."""
         try:
             yield
-        except UnreadableDatabase as error:  # out of reach
+        except UnreadableDatabase as error:  # its driver is not there
             raise OutputError(str(error)) from error
-        except (OSError, pl.exceptions.PolarsError, self._driver_error()) as error:
-            reason = f"{self.address.shown}: {reason_of(error, self.address.secrets)}"
+        except (OSError, pl.exceptions.PolarsError, driver(self.address.system).Error) as error:
+            reason, advice = explained(error, self.address.shown, self.address.secrets)
             if committing is not None and self.is_server:
                 raise OutputError(
-                    f"{reason}, at the very end; look whether the table notes tells of run "
-                    f"{committing}, and try again if not"
+                    f"{reason}, while committing; check if the table notes has run {committing}, "
+                    "and try again if not"
                 ) from error
-            advice = advice_on(error, "check the address")
             raise OutputError(f"{reason}; nothing was written; {advice}") from error
-
-    def _driver_error(self) -> type[BaseException]:
-        error: type[BaseException] = importlib.import_module(self.driver_errors).Error
-        return error
 
 
 class PostgresTarget(Target):
     """A schema of PostgreSQL; rows come by its binary COPY."""
 
     types: ClassVar[dict[Any, str]] = {**Target.types, pl.Decimal: "numeric", pl.Binary: "bytea"}
-    driver_errors = "adbc_driver_manager"
     is_server = True
-
-    def connect(self) -> Any:
-        """Connect to the server."""
-        dbapi = driver("adbc_driver_postgresql.dbapi", "PostgreSQL", "postgresql")
-        return dbapi.connect(self.address.location)
-
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[None]:
-        """Connect; undo what was not committed when it is left."""
-        with self.errors():
-            self.connection = self.connect()
-        try:
-            yield
-        finally:
-            self.connection.close()
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a statement."""
@@ -298,25 +282,15 @@ class PostgresTarget(Target):
 class DuckDbTarget(Target):
     """A schema of DuckDB, which takes Arrow by itself."""
 
-    types: ClassVar[dict[Any, str]] = {**Target.types, pl.Decimal: "decimal"}
-    driver_errors = "duckdb"
-
-    def connect(self) -> Any:
+    def connect(self, driver: Any) -> Any:
         """Connect to the file."""
-        duckdb = driver("duckdb", "DuckDB", "duckdb")
-        return duckdb.connect(self.address.location, config=NO_EXTENSIONS)
+        return driver.connect(self.address.location, config=NO_EXTENSIONS)
 
     def begin(self) -> None:
         """Begin the transaction, and make the schema."""
         super().begin()
         self.schema = self.schema or self.run("select current_schema()")[0][0]
         self.run(f"create schema if not exists {quoted(self.schema)}")
-
-    def type_of(self, dtype: pl.DataType) -> str:
-        """Return the name of a type in SQL."""
-        if isinstance(dtype, pl.Decimal):
-            return f"decimal({dtype.precision}, {dtype.scale})"
-        return super().type_of(dtype)
 
     def existing(self) -> Iterator[tuple[str, bool, str]]:
         """Yield the names that are taken, True for tables, and their comments."""
@@ -342,15 +316,13 @@ class SqliteTarget(Target):
         pl.Int64: "integer", pl.Float64: "real", pl.String: "text", pl.Boolean: "boolean",
         pl.Binary: "blob",
     }  # fmt: skip
-    driver_errors = "sqlite3"
 
-    def connect(self) -> Any:
-        """Connect to the file."""
-        connect = importlib.import_module("sqlite3").connect
-        return connect(self.address.location, isolation_level=None)
+    def connect(self, driver: Any) -> Any:
+        """Connect to the file; transactions are begun by `begin`."""
+        return driver.connect(self.address.location, isolation_level=None)
 
     def begin(self) -> None:
-        """Begin the transaction, in which nobody else writes."""
+        """Begin the transaction, which locks out other writers."""
         self.run("begin immediate")
 
     def name_of(self, name: str) -> str:
@@ -367,7 +339,7 @@ class SqliteTarget(Target):
         yield from ((name, bool(is_table), sql) for name, is_table, sql in rows)
 
     def replace(self, name: str, schema: pl.Schema, mark: str) -> None:
-        """Make an empty table in the place of one that may be there."""
+        """Make an empty table; replace one that exists."""
         self.run(f"drop table if exists {self.full_name(name)}")
         # SQLite has no comments on tables, but keeps what stands in this statement.
         self.run(f"create table {self.full_name(name)} ( /* {mark} */ {self.columns(schema)})")

@@ -14,19 +14,19 @@ import polars as pl
 
 from veracity.errors import InputError, UnreadableFile, first_line
 from veracity.extras import how_to_get
-from veracity.io.csv_file import distinct, header_at
-from veracity.io.notes import FileNote, Notes, sharing_columns
+from veracity.io.reader import FileNote, Notes, sharing_columns
+from veracity.io.text_files import distinct, header_at
 from veracity.printing import counted, in_short
 
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xls")
 OLD_WORKBOOK, ZIP = b"\xd0\xcf\x11\xe0", b"PK\x03\x04"
 
 COVER = 0.1
-"""A sheet that has less than this share of the cells of the fullest one is no table of claims."""
+"""Smallest number of cells of a sheet with claims, as a share of the fullest sheet."""
 
 AT_ANY_TIME = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 AT_MIDNIGHT = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
-"""How the reader of workbooks writes a time, and a day, beside cells of text."""
+"""Formats in which the reader of workbooks writes a time, and a day, in columns with text."""
 
 
 def is_workbook(path: Path, head: bytes) -> bool:
@@ -77,7 +77,7 @@ def open_workbook(
 
 
 def _header(cells: pl.DataFrame) -> tuple[int, list[str], bool]:
-    """Return which row of a sheet names its columns, the names, and True if rows stand above it."""
+    """Return the number of the header row of a sheet, the names, and True if rows are above it."""
     first = [[(cell or "").strip() for cell in row] for row in cells.head(40).rows()]
     filled = [place for place, row in enumerate(first) if any(row)]
     if not filled:
@@ -87,7 +87,7 @@ def _header(cells: pl.DataFrame) -> tuple[int, list[str], bool]:
 
 
 def _first_table(path: Path, sheets: dict[str, pl.DataFrame], notes: Notes) -> str:
-    """Return the first sheet that is no cover, with hardly any cells beside those of others."""
+    """Return the first sheet that is no cover; a cover has far fewer cells than the others."""
     n_cells = {name: sum(cells.count().row(0)) for name, cells in sheets.items()}
     fewest = COVER * max(n_cells.values())
     first = next(name for name in sheets if n_cells[name] >= fewest)
@@ -154,13 +154,13 @@ def _quiet() -> Iterator[None]:
 MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[[^\]]*\]|[_*].|(.)')
-"""The parts of a format: what is shown as it stands, conditions and room for a sign, the rest."""
+"""Parts of a format: literal text, conditions and space for a sign, the rest."""
 
 PLACE = re.compile(r"^([A-Z]+)[0-9]+$")
 
 
 def unit_of(code: str) -> str:
-    """Return the letters that a format of cells shows beside a number.
+    """Return the letters that a format of cells shows next to a number.
 
     >>> [unit_of(code) for code in ('0.00" kg"', "#,##0 [$€-407]", "0.00", 'dd"."mm', '0,"k"')]
     ['kg', '', '', '', '']

@@ -1,9 +1,11 @@
-"""Frames, series, lists and dictionaries as polars frames, and back in the user's own kind."""
+"""Convert frames, series, lists and dictionaries to polars frames, and back to the user's kind."""
 
 from __future__ import annotations
 
 import importlib
 import json
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -23,7 +25,7 @@ FrameKind = Literal["polars", "pandas", "pyarrow", "spark"]
 """The kind of frame a user gave and gets back."""
 
 ROWS_PER_BATCH = 1 << 20
-"""Number of rows of a table that are taken at a time."""
+"""Number of rows of a table that are read at a time."""
 
 FIRST_ROWS = 1 << 14
 """Number of rows that show how long the texts of a table are."""
@@ -32,7 +34,7 @@ BYTES_PER_ROW = 200
 """About the size of a row that another engine hands over."""
 
 OF_OTHERS: Any = getattr(pl, "BaseExtension", ())
-"""Types that another library made up, such as intervals; earlier versions of Polars have none."""
+"""Extension types of other libraries, such as intervals; old versions of Polars have none."""
 
 
 def is_spark_frame(data: object) -> bool:
@@ -42,7 +44,7 @@ def is_spark_frame(data: object) -> bool:
 
 
 def name_of(data: object) -> str:
-    """Return what messages call a frame."""
+    """Return the name of a frame in messages."""
     library = type(data).__module__.split(".")[0]
     return f"the {'' if library == 'builtins' else f'{library} '}{type(data).__name__}"
 
@@ -53,7 +55,7 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:
         return data.lazy(), "polars"
     if hasattr(data, "cursor") or hasattr(data, "dialect"):
         raise InputError(
-            f"{name_of(data)} may have many tables; say which claims are meant with "
+            f"{name_of(data)} may have many tables; choose the claims with "
             "veracity.read_database(connection, query)"
         )
     if is_spark_frame(data):
@@ -125,7 +127,7 @@ def frame_of_rows(rows: Sequence[Any], name: str) -> pl.DataFrame:
 
 
 def _refuse_tables_in(data: Any) -> None:
-    """Refuse several frames, and dictionaries by name: nobody says whether sources or entities."""
+    """Refuse several frames, and dictionaries of frames: their names may be sources or entities."""
     inside = list(data.values()) if isinstance(data, Mapping) else list(data)
     if any(hasattr(one, "columns") and hasattr(one, "shape") for one in inside):
         raise InputError(
@@ -152,7 +154,7 @@ def _has_items(data: Mapping[Any, Any]) -> bool:
 
 
 def _truth(item: object, value: object) -> dict[str, object]:
-    """Return a row of the value of an item, which is an entity, or an entity and an attribute."""
+    """Return a row with an item (an entity, or an entity and an attribute) and its true value."""
     keys = item if isinstance(item, tuple) else (item,)
     if len(keys) > 2:
         raise InputError(
@@ -182,14 +184,14 @@ RENDERED = frozenset({bool, float, date, datetime})
 
 NUMBERS = frozenset({int, float, Decimal})
 PLAIN = RENDERED | NUMBERS | {str}
-"""Types that can stand in one column, as text if they are several."""
+"""Types that a column may mix; several types become text."""
 
 NEVER_ODD = frozenset({str, int, type(None)})
-"""Types of cells that are what they seem."""
+"""Types of cells that never need a conversion."""
 
 
 def column_of(cells: Sequence[Any], name: str = "") -> pl.Series:
-    """Return cells of Python as a column; where no type can hold all of them, they are text.
+    """Return Python values as a column; text if no other type can hold all of them.
 
     >>> column_of([1, 1.0, "one"]).to_list(), column_of([["p"], "q"]).to_list()
     (['1', '1', 'one'], [['p'], ['q']])
@@ -231,7 +233,7 @@ def plain_cell(cell: Any) -> Any:
 
 
 def even(cells: Sequence[Any]) -> list[Any]:
-    """Return cells of one type: a value beside lists is a list of one, other mixtures are text.
+    """Return cells of one type: a value among lists becomes a list, other mixtures become text.
 
     >>> even([{"v": True}, {"v": 1}, None]), even([2.5, None, 7])
     ([{'v': 'true'}, {'v': '1'}, None], [2.5, None, 7])
@@ -380,6 +382,17 @@ def hand_back(frame: pl.DataFrame, kind: FrameKind) -> Any:
 def _is_too_fine(column: pl.Series) -> bool:
     """Return True if times of day have parts that those of Python, which pandas uses, lack."""
     return column.dtype == pl.Time and bool((column.cast(pl.Int64) % 1_000 != 0).any())
+
+
+def use_own_python(session: Any) -> None:
+    """Let workers of Spark on this machine run the Python that runs here, unless the user decides.
+
+    Spark itself takes the first ``python3`` of the path, which has no veracity where the virtual
+    environment is not activated.
+    """
+    context = session.sparkContext
+    if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
 
 
 def spark_table(frame: pl.DataFrame) -> Any:

@@ -52,7 +52,7 @@ class LazyTable:
     """The table as a frame of the engine that makes it, not yet made; None if it has none."""
 
     is_kept: bool = False
-    """True if what was collected stays: there is memory for it, as for what it is made of."""
+    """True if the collected table stays in memory."""
 
     def __init__(
         self, name: str, make: Callable[[int], pl.DataFrame], n_chunks: int, n_rows: int
@@ -79,7 +79,7 @@ class LazyTable:
         return map(self._make, range(self.n_chunks))
 
     def each(self, work: Callable[[pl.DataFrame], Any]) -> Iterator[Any]:
-        """Yield what some work makes of each chunk, in order: done where the chunks are."""
+        """Yield the result of a function for each chunk, in order; it runs where the chunk is."""
         return map(work, self.chunks())
 
     def changed(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> LazyTable:
@@ -90,17 +90,17 @@ class LazyTable:
 
     def collect(self) -> pl.DataFrame:
         """Return all rows, if there is memory for them."""
-        advice = f"write them, or take what is wanted from result.scan({self.name!r})"
+        advice = f"write them, or take what is wanted from result.table({self.name!r}, lazy=True)"
         what = f"the {self.name}, about {self._n_rows:,} rows,"
         require_memory(self._first[1] * self._n_rows, what, advice)
         return pl.concat(list(self.chunks()))
 
     def reduce(self, work: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
-        """Do some work, such as taking the largest, on each chunk, then on what came of it."""
+        """Apply a function, such as the maximum, to each chunk, and then to the results."""
         return work(pl.concat(list(self.each(work))))
 
     def scan(self) -> pl.LazyFrame:
-        """Return the rows as a lazy frame: chunks are made as the query comes to them."""
+        """Return the rows as a lazy frame; each chunk is made when a query needs it."""
         return lazy_rows(lambda columns: self.chunks(), self.schema)
 
     def write_parquet(

@@ -1,4 +1,4 @@
-"""Free memory, amounts such as "8GB", and checks that work fits, before it is tried."""
+"""Measure free memory, read amounts such as "8GB", and check that work fits in memory."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ USUAL_TEXT = 40
 """Bytes of new names of a claim that are within that."""
 
 COPIES_OF_TEXT = 3
-"""Copies of longer names in memory at once: as they are read, kept, and sorted."""
+"""Number of copies of long names in memory at the same time: as read, as stored, and as sorted."""
 
 BYTES_PER_CLAIM_HERE = 200
 """Memory of a claim that is brought to this machine, with its share of names and tables."""
 
 SHARE_HERE = 0.5
-"""Share of the free memory that may be used for what is brought here."""
+"""Maximum share of the free memory for data that is fetched to this machine."""
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 UNITS |= {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 MOST = 2.0**60
-"""Amounts are cut to this: there is no more memory anywhere."""
+"""Largest amount of memory; larger ones are reduced to it."""
 
 LEAST = 10**3
 """Smaller amounts surely lack a unit."""
@@ -70,7 +70,7 @@ def release_memory() -> None:
 def require_memory(
     n_bytes: int, what: str, advice: str = "leave out rows, or use a machine with more memory"
 ) -> None:
-    """Raise `TooLarge` if this surely does not fit; what may fit is tried."""
+    """Raise `TooLarge` if the object certainly does not fit in memory."""
     free = free_memory()
     if free is not None and n_bytes > free:
         raise TooLarge(
@@ -80,7 +80,7 @@ def require_memory(
 
 
 def bytes_per_claim(new_text: float) -> float:
-    """Return the memory of a claim that has so many bytes of new names, on average.
+    """Return the mean memory of a claim, given its bytes of new names.
 
     >>> bytes_per_claim(26.0), bytes_per_claim(1040.0)
     (100.0, 3100.0)
@@ -89,7 +89,7 @@ def bytes_per_claim(new_text: float) -> float:
 
 
 def fits_in_memory(n_claims: int, memory: int | None = None, each: float = BYTES_PER_CLAIM) -> bool:
-    """Return True if so many claims fit in memory: in what is free, unless it is given."""
+    """Return True if `n_claims` fit in memory: in the free memory, unless `memory` is given."""
     memory = free_memory() if memory is None else memory
     return memory is None or each * n_claims <= memory
 
@@ -101,7 +101,7 @@ def claims_that_fit() -> int:
 
 
 def free_memory() -> int | None:
-    """Return the bytes of free memory, or None if the system does not tell."""
+    """Return the bytes of free memory, or None if the system does not report them."""
     told = []
     with contextlib.suppress(OSError, ValueError, StopIteration):
         lines = MEMINFO.read_text(encoding="ascii").splitlines()

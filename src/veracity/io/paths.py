@@ -1,4 +1,4 @@
-"""What a user hands over, as tables that can be read: paths, frames and databases."""
+"""Turn paths, frames and databases into tables that can be read."""
 
 from __future__ import annotations
 
@@ -7,23 +7,15 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from veracity.errors import ParameterError, UnreadableFile
-from veracity.io.csv_file import open_csv
-from veracity.io.databases import (
-    DatabaseReader,
-    Selection,
-    column_names,
-    database_file,
-    is_address,
-    is_database_head,
-    selection_of,
-    tables_of,
-)
+from veracity.io.addresses import database_file, is_address, is_database_head
+from veracity.io.databases import DatabaseReader, database_reader
 from veracity.io.excel_file import (
     OLD_WORKBOOK,
     WORKBOOK_SUFFIXES,
@@ -32,10 +24,17 @@ from veracity.io.excel_file import (
     open_workbook,
 )
 from veracity.io.frames import FrameKind, as_polars, index_of, name_of
-from veracity.io.json_file import JSON_SUFFIXES, LINES_SUFFIXES, is_json, open_json
-from veracity.io.notes import Notes, sharing_columns
-from veracity.io.reader import STANDARD_INPUT_FILE, LazyReader, Reader, frame_errors, read_errors
+from veracity.io.reader import (
+    STANDARD_INPUT_FILE,
+    LazyReader,
+    Notes,
+    Reader,
+    frame_errors,
+    read_errors,
+    sharing_columns,
+)
 from veracity.io.temp_files import TempFolder
+from veracity.io.text_files import JSON_SUFFIXES, LINES_SUFFIXES, is_json, open_csv, open_json
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
@@ -47,25 +46,23 @@ TABLE_SUFFIXES = (*PARQUET_SUFFIXES, *TEXT_SUFFIXES, *OTHER_SUFFIXES)
 NAME_SUFFIXES = sorted((*TABLE_SUFFIXES, *JSON_SUFFIXES), key=len, reverse=True)
 
 RESULT_FILES = ("run.json", "truths.parquet")
-"""By these the folder of a result is known."""
+"""Files by which the folder of a result is recognised."""
 
 STANDARD_INPUT = "-"
 
 _SPOOLED: list[TempFolder] = []
-"""What came from standard input is kept until Python ends: it cannot be read again."""
+"""Copies of standard input, which cannot be read again; they exist until Python ends."""
 
 
 def open_tables(
     data: Any, encoding: str, source_from: str | None, notes: Notes
 ) -> tuple[str, FrameKind, Iterator[Reader]]:
-    """Return what messages call the data, their kind, and a reader of each table in them."""
-    selections = _selections(data, with_files=source_from == "table")
-    if selections:
+    """Return the name of the data in messages, their kind, and a reader for each table."""
+    databases = _databases(data, with_files=source_from == "table")
+    if databases:
         if source_from == "table":
-            selections = [one for own in selections for one in _tables_alike(own, notes)]
-        labels = [own.table or "" if source_from == "table" else "" for own in selections]
-        readers = (DatabaseReader(own, n) for own, n in zip(selections, labels, strict=True))
-        return _together([own.name for own in selections]), "polars", iter(readers)
+            databases = [table for own in databases for table in _tables_alike(own, notes)]
+        return _together([own.origin for own in databases]), "polars", iter(databases)
     if source_from == "table":
         raise ParameterError(
             "source_from='table' is for tables of a database, and this is none; files have "
@@ -95,25 +92,24 @@ def _together(origins: Sequence[str]) -> str:
 # --- databases ------------------------------------------------------------------------------------
 
 
-def _selections(data: object, *, with_files: bool) -> list[Selection]:
-    """Return what is asked of databases, of one or of each in a list; nothing for other data."""
+def _databases(data: object, *, with_files: bool) -> list[DatabaseReader]:
+    """Return readers of a database, or of each in a list; none for other data."""
     given = data if isinstance(data, list | tuple) else [data]
     found = []
     for one in given:
         is_file = with_files and isinstance(one, str | os.PathLike) and database_file(one)
         if is_file or (isinstance(one, str) and "://" in one and is_address(one)):
-            found.append(selection_of(one))
-        elif isinstance(one, Selection):
+            found.append(database_reader(one))
+        elif isinstance(one, DatabaseReader):
             found.append(one)
     return found if len(found) == len(given) else []
 
 
-def _tables_alike(selection: Selection, notes: Notes) -> list[Selection]:
-    """Return the tables of a database, or the one that is named."""
-    tables = {own.name: own for own in tables_of(selection)}
-    columns = {own.table or "": set(column_names(own)) for own in tables.values()}
-    kept = sharing_columns(columns, "tables", notes)
-    return [own for own in tables.values() if (own.table or "") in kept]
+def _tables_alike(database: DatabaseReader, notes: Notes) -> list[DatabaseReader]:
+    """Return the tables of a database, or the named one; each table's name is that of a source."""
+    tables = {own.table or "": own for own in database.tables()}
+    kept = sharing_columns({name: set(own.names) for name, own in tables.items()}, "tables", notes)
+    return [replace(own, label=name) for name, own in tables.items() if name in kept]
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -122,7 +118,7 @@ def _tables_alike(selection: Selection, notes: Notes) -> list[Selection]:
 def _open_files(
     origins: Sequence[str], encoding: str, source_from: str | None, notes: Notes
 ) -> Iterator[Reader]:
-    """Yield a reader of each file, or sheet, that paths stand for."""
+    """Yield a reader for each file or sheet of the paths."""
     places = [place for origin in origins for place in _places(origin)]
     labels = _labels([path for path, _ in places])
     for (path, sheet), label in zip(places, labels, strict=True):
@@ -138,7 +134,7 @@ def _open_files(
 
 
 def _places(origin: str) -> list[tuple[Path, str | None]]:
-    """Return the files that are meant, and the sheet that is named behind a ``#``."""
+    """Return the files of a path, and the name of the sheet after a ``#``."""
     if origin == STANDARD_INPUT:
         return [(_spooled(), None)]
     book, _, sheet = origin.rpartition("#")
@@ -148,7 +144,7 @@ def _places(origin: str) -> list[tuple[Path, str | None]]:
 
 
 def paths_of(origin: str) -> list[Path]:
-    """Return the files that a path, a folder or a glob stands for, in sorted order."""
+    """Return the files of a path, a folder or a glob, in sorted order."""
     try:
         origin.encode()
     except UnicodeEncodeError:
@@ -187,6 +183,7 @@ def _tables_in(folder: Path) -> list[Path]:
         and path.is_file()
         and not any(name.startswith((".", "_")) for name in path.relative_to(folder).parts)
         and not _is_result(path.parent)
+        and not _is_result(path.parent.parent)  # files of a run have a folder in it
     ]
 
 
@@ -201,7 +198,7 @@ def _labels(paths: Sequence[Path]) -> list[str]:
 
 
 def _without_endings(name: str) -> str:
-    """Return the name of a file without the endings that say what it is.
+    """Return the name of a file without the endings of its format.
 
     >>> _without_endings("orbitz.com.csv.gz")
     'orbitz.com'
@@ -237,10 +234,10 @@ def _open_file(path: Path, head: bytes, encoding: str, notes: Notes, label: str)
     elif ending.endswith((*JSON_SUFFIXES, *LINES_SUFFIXES)) or (b"{" in head and is_json(head)):
         rows = open_json(path)
     elif ending.endswith(PARQUET_SUFFIXES):
-        raise UnreadableFile(f"{path}: not a Parquet file, whatever its name says; write it again")
+        raise UnreadableFile(f"{path}: not a Parquet file, despite its name; write it again")
     else:
         if is_database_head(head):
-            column_names(selection_of(path))  # raises, and lists the tables
+            _ = database_reader(path).names  # raises, and lists the tables
         return open_csv(path, encoding, notes, label)
     return LazyReader(rows, str(path), label, "filename", path)
 

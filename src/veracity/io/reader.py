@@ -1,24 +1,82 @@
-"""Tables that are read in batches: the protocol, and the reader of whatever Polars has lazily."""
+"""Tables that are read in batches: the protocol, the reader of lazy frames, and notes on files."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import polars as pl
 
 from veracity.errors import InputError, UnreadableFile, VeracityError, damaged, first_line
 from veracity.io.frames import ROWS_PER_BATCH
+from veracity.printing import in_short
+
+
+class FileNote(NamedTuple):
+    """Note on a file: `what` is equal for all files to which the note applies."""
+
+    file: str
+    what: str
+    detail: str = ""
+
+
+Notes = list[str | FileNote]
+
+
+def merged_notes(notes: Iterable[str | FileNote]) -> list[str]:
+    """Return notes as sentences; a note on several files names the first.
+
+    >>> merged_notes([FileNote("a.csv", "is old", ": 1990"), "b", FileNote("c.csv", "is old")])
+    ['a.csv and 1 more: is old: 1990', 'b']
+    """
+    notes = list(notes)
+    files: dict[str, list[FileNote]] = {}
+    for note in notes:
+        if isinstance(note, FileNote):
+            files.setdefault(note.what, []).append(note)
+    found = []
+    for note in notes:
+        if isinstance(note, str):
+            found.append(note)
+        elif note.what in files:
+            first, *others = files.pop(note.what)
+            more = f" and {len(others)} more" if others else ""
+            found.append(f"{first.file}{more}: {note.what}{first.detail}")
+    return found
+
+
+def quoted_list(names: Sequence[str]) -> str:
+    """Return names for a sentence, the first dozen of them."""
+    shown = ", ".join(f"'{in_short(name)}'" for name in names[:12])
+    return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "") if names else "none"
+
+
+def sharing_columns(columns: Mapping[str, set[str]], what: str, notes: Notes) -> list[str]:
+    """Return the largest group of tables that hang together by columns; note the others."""
+    groups: list[set[str]] = []
+    for name, own in columns.items():
+        joined = [group for group in groups if any(own & columns[other] for other in group)]
+        groups = [group for group in groups if group not in joined]
+        groups.append({name}.union(*joined))
+    *others, largest = sorted(groups, key=len)
+    left_out = [name for name in columns if name not in largest]
+    if left_out and len(largest) > max(map(len, others)):
+        notes.append(
+            f"{what} that share no column with others are left out: {quoted_list(left_out)}"
+        )
+        return [name for name in columns if name in largest]
+    return list(columns)
+
 
 Place = Literal["filename", "sheet", "table"]
-"""What of a table may name its source."""
+"""Part of a table's address that may name its source."""
 
 STANDARD_INPUT_FILE = "standard input"
-"""The name of the file that keeps what came from standard input."""
+"""Name of the file that stores the data from standard input."""
 
 
 class Reader(Protocol):
@@ -26,7 +84,7 @@ class Reader(Protocol):
 
     @property
     def origin(self) -> str:
-        """What messages call the table, e.g. "prices.xlsx, sheet May"."""
+        """Return the name of the table for messages, e.g. "prices.xlsx, sheet May"."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -38,7 +96,7 @@ class Reader(Protocol):
 
     @property
     def place(self) -> Place | None:
-        """What the label is the name of."""
+        """Return the kind of place that the label is the name of."""
 
     @property
     def path(self) -> Path | None:
@@ -111,7 +169,7 @@ def _slices(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 class Incomplete(ValueError):
-    """Rows that end before the last."""
+    """Error: the rows ended before the last one."""
 
 
 def whole_batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
@@ -138,7 +196,7 @@ def whole_batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 
 def read_errors(of: Reader | Path) -> contextlib.AbstractContextManager[None]:
-    """Turn errors of other libraries into one sentence, with what was read and what to do."""
+    """Turn errors of other libraries into one sentence that names the data and says what to do."""
     path = of if isinstance(of, Path) else of.path
     return frame_errors(of.origin) if path is None else _file_errors(path)  # type: ignore[union-attr]
 

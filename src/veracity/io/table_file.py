@@ -1,7 +1,7 @@
 """One table as one file, in the format of its ending: whole or not at all.
 
-Such files are for people and for other programs. Texts that a spreadsheet would run as formulas
-are made harmless: see `guarded`.
+Such files are for people and for other programs. Texts that a spreadsheet would run as formulas are
+escaped: see `guarded`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LIST_SEPARATOR = " | "
 """Separator of several values in one cell."""
 
 FIRST_DAY = date(1900, 3, 1)
-"""First day that Excel counts right: before it is a 29th of February that never was."""
+"""First day that Excel counts right: it wrongly takes 1900 for a leap year."""
 
 MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 1_048_575, 16_384, 32_767
 """Limits of a sheet of Excel, without its header."""
@@ -64,14 +64,14 @@ def is_table_file(target: Path) -> bool:
 
 
 def check_table_file(target: Path, *, force: bool, inputs: Iterable[object] = ()) -> None:
-    """Refuse to write where that will fail, or where something is that must not be lost.
+    """Raise an error if a file cannot be written, or would replace a file that must not be lost.
 
     With `force`, a file is replaced; a folder never is, nor are the files that are read.
     """
     if target.suffix.lower() not in ENDINGS:
         raise OutputError(f"{target}: its ending is none of {', '.join(ENDINGS)}")
     if any(_is_read(target, given) for given in inputs):
-        raise OutputError(f"{target} is, or would be, among what is read; choose another place")
+        raise OutputError(f"{target} is, or would be, one of the input files; choose another place")
     check_file(target, force=force)
     if target.suffix.lower() == ".xlsx":
         _excel()
@@ -184,7 +184,7 @@ def unguarded(table: pl.DataFrame) -> pl.DataFrame:
 def _plain(
     table: pl.DataFrame, *, keep_lists: bool = True, keep_dates: bool = False
 ) -> pl.DataFrame:
-    """Turn all columns into text, except numbers, Booleans, and dates if they are kept."""
+    """Turn all columns into text, except numbers and Booleans, and dates if `keep_dates`."""
     cells = []
     for name, dtype in table.schema.items():
         if isinstance(dtype, pl.List):

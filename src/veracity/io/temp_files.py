@@ -15,10 +15,8 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from veracity.errors import OutputError, TooLarge
-from veracity.io.array_file import read_arrays, write_arrays
 
 try:
     import fcntl
@@ -34,7 +32,7 @@ MOUNTS = Path("/proc/mounts")
 
 
 class OwnedFolder:
-    """A new folder in a place, which is locked until it is removed, at the latest at exit."""
+    """New temporary folder, locked until it is removed, at the latest at exit."""
 
     def __init__(self, place: Path, prefix: str) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
@@ -68,7 +66,7 @@ def _remove_owned(folder: Path, lock: int | None, owner: int) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, its marker last: if this is stopped midway, it is known as a leftover."""
+    """Remove a folder, its marker last, so that an interrupted removal is recognised later."""
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():
@@ -83,7 +81,7 @@ def remove_leftovers(
 ) -> None:
     """Remove folders of processes that were killed; those of living ones are locked.
 
-    `rescue` takes out what must not be lost, and returns True if the rest may be removed.
+    `rescue` saves files that must not be lost, and returns True if the rest may be removed.
     """
     for folder in place.glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
@@ -108,21 +106,8 @@ class TempFolder:
             self._folder = OwnedFolder(self._place, PREFIX)
         self.path = self._folder.path
 
-    def write(self, name: str, content: object) -> None:
-        """Write arrays, or tuples of them, to a file."""
-        with self.errors():
-            write_arrays(self.path / name, content)
-
-    def read(self, name: str) -> Any:
-        """Return the content of a file; its arrays are mapped, and read when they are touched."""
-        return read_arrays(self.path / name)
-
-    def discard(self, name: str) -> None:
-        """Remove a file, if it is there."""
-        (self.path / name).unlink(missing_ok=True)
-
     def require_space(self, n_bytes: int, what: str) -> None:
-        """Refuse what the disk surely cannot hold."""
+        """Raise an error if the disk certainly has too little space."""
         free = shutil.disk_usage(self.path).free
         if n_bytes > free:
             self.remove()
@@ -152,7 +137,7 @@ class TempFolder:
 
 
 def _usual_place() -> Path:
-    """Return the place of temporary files, unless it is in memory itself and another is not."""
+    """Return the folder for temporary files; avoid one that is in memory if possible."""
     places = [Path(tempfile.gettempdir()), Path("/var/tmp")]
     in_memory = _mounted_in_memory()
     on_disk = [p for p in places if p.is_dir() and _mount_of(p, in_memory) not in in_memory]

@@ -1,4 +1,8 @@
-"""The kernels of `reference`, compiled: same names, same arguments, same answers."""
+"""The sums over claims and counts of pairs of `reference`, compiled.
+
+Numba compiles a kernel again when its own file has changed, so a kernel calls helpers of its own
+file only.
+"""
 
 from __future__ import annotations
 
@@ -7,41 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veracity.kernels.climbing import climb, climb_in, reorder  # noqa: F401 - see `kept`
-from veracity.kernels.jit import kernel, sigmoid
-from veracity.kernels.layout import find_voices, lay_out, number_names, part_claims
-from veracity.kernels.linking import count_shared, find_joined, find_links
-from veracity.kernels.sampling import gibbs
+from veracity.kernels import kernel
 
 if TYPE_CHECKING:
     from veracity.encoding.block import Block, FloatArray, IntArray
-
-__all__ = [
-    "best_two",
-    "climb",
-    "count_confusions",
-    "count_false_pairs",
-    "count_named",
-    "count_once",
-    "count_pairs",
-    "count_shared",
-    "count_votes",
-    "find_joined",
-    "find_links",
-    "find_voices",
-    "gibbs",
-    "lay_out",
-    "normalise_log",
-    "number_names",
-    "part_claims",
-    "reorder",
-    "sum_by_source",
-    "sum_claims",
-    "sum_confusions",
-    "sum_met",
-    "sum_votes",
-    "weigh_claims",
-]
 
 
 @kernel
@@ -71,7 +44,7 @@ def sum_claims(block: Block, weight_of_support: FloatArray) -> FloatArray:
 
 @kernel
 def _at(share: FloatArray, place: int) -> float:
-    """How much a support or a voice counts."""
+    """Return the share with which a support or a voice counts."""
     return float(share[place]) if len(share) else 1.0
 
 
@@ -272,28 +245,17 @@ def count_false_pairs(
     """See the reference."""
     n_slots = len(weight_of_slot)
     false = np.zeros((n_slots, n_slots))
-    slots = np.empty(n_slots, dtype=np.int64)
+    slots, supports = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
     for item in items:
         first, last = block.first_fact_of_item[item], block.first_fact_of_item[item + 1]
         if last - first < 2:
             continue
         score = np.zeros(last - first)
         for fact in range(first, last):
-            for i in range(
-                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
-            ):
-                slot = slot_of_source[block.source_of_support[i]]
-                if slot >= 0:
-                    score[fact - first] += weight_of_slot[slot]
+            for i in range(_with_slots(block, fact, slot_of_source, slots, supports)):
+                score[fact - first] += weight_of_slot[slots[i]]
         for fact in range(first, last):
-            n = 0
-            for i in range(
-                block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
-            ):
-                slot = slot_of_source[block.source_of_support[i]]
-                if slot >= 0:
-                    slots[n] = slot
-                    n += 1
+            n = _with_slots(block, fact, slot_of_source, slots, supports)
             if n < 2:
                 continue
             rest = _log_rest(score, fact - first)
@@ -301,7 +263,7 @@ def count_false_pairs(
                 for j in range(i):
                     one, other = slots[i], slots[j]
                     own = score[fact - first] - weight_of_slot[one] - weight_of_slot[other]
-                    share = sigmoid(rest - own)
+                    share = 1.0 / (1.0 + exp(own - rest))
                     false[one, other] += share
                     false[other, one] += share
     return false
@@ -326,7 +288,7 @@ def _add_pairs(
     counts: FloatArray, slots: IntArray, slot_of_source: IntArray, sources: IntArray,
     first: int, last: int, weight: float,
 ) -> None:  # fmt: skip
-    """Add to all pairs among some sources that have slots; only the lower half is kept."""
+    """Add to all pairs among sources that have slots; only the lower half is filled."""
     n = 0
     for i in range(first, last):
         slot = slot_of_source[sources[i]]
@@ -346,25 +308,16 @@ def _add_pairs(
 def count_once(block: Block, slot_of_source: IntArray, copied: FloatArray) -> FloatArray:
     """See the reference."""
     weight = np.ones(len(block.source_of_support))
-    slots, shares = np.empty(len(copied), dtype=np.int64), np.empty(len(copied))
+    slots, supports = np.empty(len(copied), np.int64), np.empty(len(copied), np.int64)
     for fact in range(len(block.first_support_of_fact) - 1):
-        first, last = block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]
-        n = 0
-        for i in range(first, last):
-            slot = slot_of_source[block.source_of_support[i]]
-            if slot >= 0:
-                slots[n], shares[n] = slot, _at(block.share_of_support, i)
-                n += 1
-        if n < 2:
-            continue
-        for i in range(first, last):
-            own = slot_of_source[block.source_of_support[i]]
-            if own >= 0:
-                among = 1.0
-                for j in range(n):
-                    if slots[j] != own:
-                        among += copied[own, slots[j]] * shares[j]
-                weight[i] = 1.0 / among
+        n = _with_slots(block, fact, slot_of_source, slots, supports)
+        for i in range(n):
+            among = 1.0
+            for j in range(n):
+                if j != i:
+                    share = _at(block.share_of_support, supports[j])
+                    among += copied[slots[i], slots[j]] * share
+            weight[supports[i]] = 1.0 / among
     return weight
 
 
@@ -408,3 +361,96 @@ def _support(block: Block, fact: int, weight_of_source: FloatArray) -> float:
     for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
         total += weight_of_source[block.source_of_support[i]] * _at(block.share_of_support, i)
     return total
+
+
+# --- pairs of sources ---------------------------------------------------------------------------
+
+
+@kernel
+def count_shared(block: Block, slot_of_source: IntArray, most_supporters: int) -> IntArray:
+    """See the reference."""
+    n_slots = slot_of_source.max() + 1
+    n_shared = np.zeros((n_slots, n_slots), np.int64)
+    slots, supports = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
+    for fact in range(len(block.first_support_of_fact) - 1):
+        n = _with_slots(block, fact, slot_of_source, slots, supports)
+        if n <= most_supporters:
+            for i in range(n):
+                for j in range(i):
+                    n_shared[min(slots[i], slots[j]), max(slots[i], slots[j])] += 1
+    return n_shared
+
+
+@kernel
+def find_links(
+    block: Block, slot_of_source: IntArray, pair_of_slots: IntArray, n_pairs: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """See the reference."""
+    n_slots = len(pair_of_slots)
+    slots, supports = np.empty(n_slots, np.int64), np.empty(n_slots, np.int64)
+    first_link = np.zeros(n_pairs + 1, np.int64)
+    for fact in range(len(block.first_support_of_fact) - 1):
+        n = _with_slots(block, fact, slot_of_source, slots, supports)
+        for i in range(n):
+            for j in range(i):
+                first_link[pair_of_slots[slots[i], slots[j]] + 1] += 1
+    first_link[0] = 0  # there are counted those that are no pair
+    for pair in range(n_pairs):
+        first_link[pair + 1] += first_link[pair]
+    at = first_link.copy()
+    support_of_source = np.empty(first_link[n_pairs], np.int32)
+    support_of_other = np.empty(first_link[n_pairs], np.int32)
+    for fact in range(len(block.first_support_of_fact) - 1):
+        n = _with_slots(block, fact, slot_of_source, slots, supports)
+        for i in range(n):
+            for j in range(i):
+                pair = pair_of_slots[slots[i], slots[j]]
+                if pair >= 0:
+                    is_later = slots[j] > slots[i]
+                    support_of_source[at[pair]] = supports[i if is_later else j]
+                    support_of_other[at[pair]] = supports[j if is_later else i]
+                    at[pair] += 1
+    n_comparable = _count_comparable(block, slot_of_source, pair_of_slots, n_pairs)
+    return first_link, support_of_source, support_of_other, n_comparable
+
+
+@kernel
+def _with_slots(
+    block: Block, fact: int, slot_of_source: IntArray, slots: IntArray, supports: IntArray
+) -> int:
+    """Write down the supports of a fact whose sources have slots, and these; how many there are."""
+    n = 0
+    for i in range(block.first_support_of_fact[fact], block.first_support_of_fact[fact + 1]):
+        slot = slot_of_source[block.source_of_support[i]]
+        if slot >= 0:
+            slots[n], supports[n] = slot, i
+            n += 1
+    return n
+
+
+@kernel
+def _count_comparable(
+    block: Block, slot_of_source: IntArray, pair_of_slots: IntArray, n_pairs: int
+) -> IntArray:
+    """Sum, for each pair, over items the smaller of the numbers of values that the two name."""
+    n_slots = len(pair_of_slots)
+    n_comparable = np.zeros(n_pairs + 1, np.int64)  # the last: of those that are no pair
+    n_named, slots = np.zeros(n_slots, np.int64), np.empty(n_slots, np.int64)
+    for item in range(len(block.first_fact_of_item) - 1):
+        first = block.first_support_of_fact[block.first_fact_of_item[item]]
+        last = block.first_support_of_fact[block.first_fact_of_item[item + 1]]
+        n = 0
+        for i in range(first, last):
+            slot = slot_of_source[block.source_of_support[i]]
+            if slot >= 0:
+                if n_named[slot] == 0:
+                    slots[n] = slot
+                    n += 1
+                n_named[slot] += 1
+        for i in range(n):
+            for j in range(i):
+                both = min(n_named[slots[i]], n_named[slots[j]])
+                n_comparable[pair_of_slots[slots[i], slots[j]]] += both
+        for i in range(n):
+            n_named[slots[i]] = 0
+    return n_comparable[:n_pairs].copy()

@@ -1,1 +1,1 @@
-"""Reading: which columns are what, and how a table becomes rows of claims."""
+"""Read tables: find the role of each column, and turn rows into claims."""

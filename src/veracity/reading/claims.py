@@ -1,32 +1,39 @@
-"""Claims that were found in files, frames and databases, to be read when they are encoded."""
+"""Claims found in files, frames and databases, and the known truths that belong to them."""
 
 from __future__ import annotations
 
 import copy
+import stat
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from veracity.errors import NoClaims
-from veracity.io.databases import selection_of
+from veracity.errors import NoClaims, ParameterError
+from veracity.io.databases import database_reader
 from veracity.io.frames import FIRST_ROWS, ROWS_PER_BATCH, FrameKind
 from veracity.io.memory import bytes_per_claim, fits_in_memory
-from veracity.io.reader import Reader
-from veracity.printing import counted
+from veracity.io.paths import open_tables
+from veracity.io.reader import Notes, Reader, merged_notes, quoted_list, read_errors
+from veracity.printing import counted, in_short
 from veracity.reading.clean import (
     as_claims,
     check_calendar,
     complete,
     lacking_notes,
+    no_value_note,
     nothing_in,
+    settled,
     weighed,
     with_numbers,
+    without,
 )
 from veracity.reading.normalise import (
     Find,
@@ -37,20 +44,128 @@ from veracity.reading.normalise import (
     rewriting_of,
 )
 from veracity.reading.options import ReadOptions, SourceFrom, Wide
-from veracity.reading.plan import ReadPlan
-from veracity.reading.repeated import settled
-from veracity.reading.schema import Kind
-from veracity.reading.tables import plan_tables, stamp_of
+from veracity.reading.plan import ReadPlan, align
+from veracity.reading.roles import Kind, keys_of, parts_of_name, recognised
+from veracity.reading.sniff import Spelling, describe_plans, sniff
+from veracity.reading.spark import SparkClaims
 from veracity.workers import Prefetched
+
+
+class Opened(NamedTuple):
+    """Tables of the claims, with their plans, and the notes on them."""
+
+    origin: str
+    frame_kind: FrameKind
+    tables: list[tuple[Reader, ReadPlan]]
+    notes: list[str]
+    columns: dict[str, str]
+    """Columns by role, if their names differ from the roles."""
+    wide: Wide | None = None
+    """Format of wide tables, if they are wide."""
+    types: Mapping[str, str] = MappingProxyType({})
+    """Types of columns whose values may have become text in a mixture, in their order."""
+
+
+def plan_tables(data: object, wanted: Sequence[str], options: ReadOptions) -> Opened:
+    """Find the wanted columns in each table of `data`."""
+    found: Notes = []
+    notes: list[str] = []
+    origin, frame_kind, readers = open_tables(data, options.encoding, options.source_from, found)
+    columns: dict[str, str] = {}
+    wide, types = options.wide or options.likely_wide, dict[str, str]()
+    tables: list[tuple[Reader, ReadPlan]] = []
+    inner = [role for role in wanted if role != "source" or options.source_from is None]
+    spelling = Spelling(options)
+    for reader in readers:
+        with read_errors(reader):
+            aliases = spelling.aliases(reader.names)
+            plan = sniff(reader, inner, options, notes, aliases, wide)
+        if len(inner) < len(wanted):
+            _note_sources(reader, plan, notes)
+        tables.append((reader, plan))
+        for name, dtype in plan.types_before.items():
+            types[name] = dtype if types.get(name, dtype) == dtype else str(pl.String())
+        named = plan.named.items()
+        columns = {own: n for own, n in named if n != own or own in options.carrying} | columns
+        columns |= _said_together(plan, options)
+        wide = plan.wide  # what is not plain in a further file is as in this one
+    notes += spelling.notes
+    tables = align(tables, notes)
+    if options.source_from is not None and "source" in wanted:
+        tables = _named_by_place(tables, options, notes)
+    told = [
+        *merged_notes(found),
+        *describe_plans([plan for _, plan in tables], options.kind),
+        *notes,
+    ]
+    return Opened(origin, frame_kind, tables, told, columns, wide, types)
+
+
+def _said_together(plan: ReadPlan, options: ReadOptions) -> dict[str, str]:
+    """Return the columns that hold the values of a wide table, if they were named."""
+    said = options.said.get("value", "")
+    pieces = dict.fromkeys(parts_of_name(said, plan.value_columns))
+    is_said = bool(pieces) and tuple(pieces) == plan.value_columns
+    return {"value": said} if is_said else {}
+
+
+def _note_sources(reader: Reader, plan: ReadPlan, notes: list[str]) -> None:
+    """Note a column that names sources, though files do."""
+    used = (*plan.named.values(), *plan.value_columns)
+    names = [plan.aliases.get(name, name) for name in reader.names]
+    left = [name for name in names if name not in used]
+    for name in recognised(left, ["source"]).values():
+        notes.append(f"column '{in_short(name)}' is not read: source_from names the source")
+
+
+def _named_by_place(
+    tables: list[tuple[Reader, ReadPlan]], options: ReadOptions, notes: list[str]
+) -> list[tuple[Reader, ReadPlan]]:
+    """Let the names of files, sheets or tables be the sources."""
+    labels = [reader.label for reader, _ in tables]
+    if not all(labels):
+        what = "tables that are named" if options.source_from == "table" else "files"
+        raise ParameterError(
+            f"{tables[0][0].origin}: source_from={options.source_from!r} is for {what}, and this "
+            "is none"
+        )
+    place = "file" if options.source_from == "filename" else options.source_from
+    notes.append(f"each {place} is a source: {quoted_list(labels)}")
+    return [
+        (reader, replace(plan, source=reader.label, order=("source", *plan.order)))
+        for reader, plan in tables
+    ]
+
+
+def read_table(data: Any, *, encoding: str = "utf-8") -> pl.DataFrame:
+    """Read any table, from a path, a database or a frame, with all its columns."""
+    *_, readers = open_tables(data, encoding, None, [])
+    tables = [(own, ReadPlan(columns={n: (n,) for n in own.names}, needed=tuple(own.names)))
+              for own in readers]  # fmt: skip
+    return pl.concat([rows for reader, plan in align(tables, []) for rows in plan.batches(reader)])
+
+
+def stamp_of(path: Path | None) -> tuple[int, int] | None:
+    """Return size and time of a file, by which a change shows; None if it has none."""
+    try:
+        found = None if path is None else path.stat()
+    except OSError:
+        return None
+    is_file = found is not None and stat.S_ISREG(found.st_mode)
+    return (found.st_size, found.st_mtime_ns) if found is not None and is_file else None
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
 
 Columns = Mapping[str, str | list[str]]
 
 FEW_ROWS = 10_000
-"""With so few rows, the length of their texts does not matter."""
+"""Number of rows up to which the length of their texts does not matter."""
 
 
 class Text(NamedTuple):
-    """Bytes of text in a row on average, and those that no row before it had."""
+    """Average number of bytes of text in a row, and of bytes of texts that are new in it."""
 
     all: float = 0.0
     new: float = 0.0
@@ -72,7 +187,7 @@ def _n_bytes(texts: list[pl.Series]) -> int:
 
 
 class Claims:
-    """Claims that were found, to be read a batch at a time, or all at once and kept.
+    """Claims to be read a batch at a time, or all at once into memory.
 
     Rows without source, entity, fact or value are left out.
 
@@ -81,21 +196,28 @@ class Claims:
     kind
         The kind of claims.
     origin
-        What messages call them.
+        The name of the claims in messages.
     columns
-        The columns whose own names are other than the roles they play.
+        Columns by role, if their names differ from the roles.
     shape
-        What has to be said of the shape of the table, beside its columns, to read it again.
+        Options, other than the columns, that are needed to read the table again.
     types
-        The types of columns whose values may have become text beside others, in their order.
+        The types of columns whose values may have become text in a mixture, in their order.
     rows_read, rows_kept
-        The number of rows, and of those that have all that a claim needs. They, `seconds` and the
-        counts in `notes` are complete when all rows have been read.
+        The number of rows, and of rows with all parts of a claim. They, `seconds` and the counts in
+        `notes` are complete when all rows have been read.
     normalisation
-        How values were normalised, as `Normalisation.to_json` has it; None if they were not.
+        The normalisation, in the form of `Normalisation.to_json`; None if there was none.
     changes
         The values that normalising changed.
+    originals
+        The claims whose values it changed, with their `original` spelling; None for claims that do
+        not fit in memory.
+    no_value
+        Texts that mean "no value".
     """
+
+    no_value: Sequence[str] = ()
 
     def __init__(self, data: object, options: ReadOptions, *, what: str = "claims") -> None:
         began = time.perf_counter()
@@ -105,6 +227,7 @@ class Claims:
         self.columns: Mapping[str, str] = opened.columns
         self.shape: Mapping[str, str] = options.told(opened.wide)
         self.types, self.encoding = opened.types, options.encoding
+        self.no_value = options.no_value
         self._what, self._are_samples = what, options.samples and what == "claims"
         self._are_numbers = options.kind == "numeric"
         self._is_text = self._are_numbers and options.normalise is not False  # no numbers yet
@@ -118,7 +241,10 @@ class Claims:
         self.seconds = 0.0
         self.normalisation: Mapping[str, Any] | None = None
         self.changes: pl.DataFrame | None = None
+        self.originals: pl.DataFrame | None = None
         self._n_lacking, self._n_complete, self._n_nameless = Counter[str](), 0, 0
+        self._n_of_no_value = Counter[str]()
+        self._what = "claims"
         self._notes_on_repeated: tuple[str, ...] = ()
         self._prefetched: Prefetched[pl.DataFrame] | None = None
         self._mapping: Rewriting | None = None
@@ -135,7 +261,7 @@ class Claims:
         return claims
 
     def with_rows(self, rows: pl.DataFrame) -> Claims:
-        """Return the same with other rows, such as some of them."""
+        """Return a copy with other rows."""
         other = copy.copy(self)
         other._kept, other.rows_kept = rows, len(rows)
         for name in ("n_rows", "text"):
@@ -144,7 +270,7 @@ class Claims:
 
     @property
     def rows(self) -> pl.DataFrame:
-        """All claims, read once and kept; of a source's times, the newest."""
+        """Return all claims, read once and stored; of a source's claims with times, the newest."""
         if self._kept is None:
             rows, counts = settled(self.collect(), self.kind, self.origin)
             self._notes_on_repeated = counts.notes
@@ -155,19 +281,29 @@ class Claims:
     def notes(self) -> tuple[str, ...]:
         """Notes on what was read, what was left out, and how values were normalised."""
         notes = [*dict.fromkeys(self._notes), *lacking_notes(self._n_lacking)]
+        notes += no_value_note(self._n_of_no_value, self.no_value, self._what)
         if 0 < self._n_nameless < self._n_complete:
             rows = counted(
                 self._n_nameless,
-                "row names no attribute, and is",
-                "rows name no attribute, and are",
+                "row has no attribute; it counts",
+                "rows have no attribute; they count",
             )
-            notes.append(f"{rows} taken as one without a name")
+            notes.append(f"{rows} as an attribute without a name")
         of_values = () if self._mapping is None else self._mapping.notes
         return (*notes, *self._notes_on_repeated, *of_values)
 
     @property
+    def plans(self) -> list[dict[str, Any]]:
+        """Return the plans of the tables, as `ReadPlan.to_json` has them, without duplicates."""
+        found: list[dict[str, Any]] = []
+        for _, plan in self._tables:
+            own = plan.to_json()
+            found += [own] if own not in found else []
+        return found
+
+    @property
     def like(self) -> pl.DataFrame | None:
-        """Values as they are spelt here, if they are at hand: truths are spelt like them."""
+        """Spellings of the values, if they are in memory, for truths to follow."""
         return self._kept if self._mapping is None else self._mapping.like
 
     @cached_property
@@ -202,12 +338,13 @@ class Claims:
         return pl.concat(list(self.batches()))
 
     def batches(self) -> Iterator[pl.DataFrame]:
-        """Yield the rows that have all that a claim needs, some at a time."""
+        """Yield the rows with all parts of a claim, some at a time."""
         if self._kept is not None:
             yield from self._kept.iter_slices(ROWS_PER_BATCH)
             return
         self.rows_read = self.rows_kept = self._n_complete = self._n_nameless = 0
         self._n_lacking.clear()
+        self._n_of_no_value.clear()
         stamps = {reader.path: stamp_of(reader.path) for reader, _ in self._tables}
         prefetched, self._prefetched = self._prefetched, None
         for number, (reader, plan) in enumerate(self._tables):
@@ -241,8 +378,11 @@ class Claims:
             yield batch
 
     def _cleaned(self, rows: pl.DataFrame, origin: str, first_row: int) -> pl.DataFrame:
-        """Return the rows that have all that a claim needs, with weights and numbers as such."""
+        """Return the rows with all parts of a claim, with weights and numbers as numbers."""
         check_calendar(rows, origin, first_row)
+        if self.no_value:
+            rows, n_of_text = without(rows, self.no_value)
+            self._n_of_no_value += n_of_text
         if "claim" in rows.columns:
             rows = rows.with_columns(claim=as_claims(rows["claim"], origin, first_row))
         rows, n_lacking = complete(rows)
@@ -264,10 +404,10 @@ class Claims:
         *,
         memory: int | None = None,
     ) -> Claims:
-        """Return the claims with values that mean the same brought to one spelling.
+        """Return the claims with one spelling for values of the same meaning.
 
-        All values have to be seen first: the rows are kept if they fit into memory, else they are
-        read twice. `find` makes of these values how they are read.
+        All values have to be read first: the rows stay in memory if they fit, else they are read
+        twice. `find` decides from the values how they are normalised.
         """
         rows = None
         if fits_in_memory(self.n_rows, memory, bytes_per_claim(self.text.new)):
@@ -276,16 +416,27 @@ class Claims:
         self._mapping = mapping
         self.normalisation, self.changes = mapping.found.to_json(), mapping.changes
         if rows is not None:
-            rows, counts = settled(self._mapping.of(rows), self.kind, self.origin)
+            rewritten = mapping.of(rows.with_columns(original="value"))
+            self.originals = _changed_spellings(rewritten)
+            rows, counts = settled(rewritten.drop("original"), self.kind, self.origin)
             if rows.is_empty():
-                raise NoClaims(f"{self.origin}: no claim names a value")
+                raise NoClaims(f"{self.origin}: no claim has a value")
             self._notes_on_repeated = counts.notes
             return self.with_rows(rows)
         return self
 
 
+def _changed_spellings(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the claims whose value is not as the source wrote it, with both spellings."""
+    value, original = pl.col("value"), pl.col("original")
+    same_type = original.cast(rows["value"].dtype, strict=False)
+    return rows.filter(same_type.ne_missing(value)).select(
+        *keys_of(rows), "source", "value", original.cast(pl.String)
+    )
+
+
 def open_claims(data: object, options: ReadOptions, *, memory: int | None = None) -> Claims:
-    """Find the claims in what `veracity.discover` takes, to be read when they are encoded."""
+    """Find the claims in the input of `veracity.discover`; they are read when they are encoded."""
     claims = Claims(data, options)
     if options.normalise is False or options.kind == "binary":
         return claims
@@ -301,7 +452,7 @@ def open_claims_like(
     like: pl.DataFrame | None,
     memory: int | None = None,
 ) -> Claims:
-    """Find claims whose values are normalised as others were, and spelt `like` them."""
+    """Find claims whose values are normalised as earlier ones were, and spelt `like` them."""
     if normalisation is None:
         return open_claims(data, options, memory=memory)
     known = Normalisation.from_json(normalisation)
@@ -319,37 +470,40 @@ def read_claims(
     wide: Wide | None = None,
     source_from: SourceFrom | None = None,
     samples: bool = False,
+    no_value: Sequence[str] = (),
 ) -> Claims:
     """Read claims from a path, a frame or anything with an Arrow stream.
 
-    Rows without source, entity, fact or value are left out; the notes say how many.
+    Rows without source, entity, fact or value are left out and counted in the notes.
 
     Parameters
     ----------
     data
-        What `veracity.discover` takes.
+        Any input of `veracity.discover`.
     columns
-        Which column plays which part, e.g. ``{"source": "website"}``. The part "time" lets only the
-        newest claim of a source about an item count; "weight" is how much a claim counts: a
+        Column of each role, e.g. ``{"source": "website"}``. With the role "time", only the newest
+        claim of a source about an item counts. The role "weight" is the weight of a claim: a
         confidence, or a count.
     kind
         The kind of claims.
     encoding
         The encoding of text files.
     normalise
-        Whether values that mean the same are brought to one spelling; or what the values of some
-        attributes are, e.g. ``{"departure": "time"}``, the others being found out.
+        True to write values of the same meaning in one spelling; or the types of the values of some
+        attributes, e.g. ``{"departure": "time"}``; the others are recognised.
     wide
-        "attributes" if a row is all that a source says about an entity, with a column for each
-        attribute, or "sources" if there is a column for each source: these two are recognised where
-        they are plain. "entities" if a row is all that a source says, with a column for each
-        entity. "samples" if a source was asked several times, with a column for each of its answers
-        to one question; or, for "multiple", a column for each of its values.
+        "attributes" if a row has a source and an entity, with a column for each attribute, or
+        "sources" if there is a column for each source: these two are recognised where they are
+        clear. "entities" if a row has a source, with a column for each entity. "samples" if a
+        source was asked several times, with a column for each of its answers to one question; or,
+        for "multiple", a column for each of its values.
     source_from
         "filename" if each file is a source, "sheet" if each sheet of a workbook is one, "table" if
         each of several tables of a database is.
     samples
-        Whether rows of one source about one item are samples: each value counts by its share.
+        True if rows of one source about one item are samples: each value counts by its share.
+    no_value
+        Texts that stand for a missing value, e.g. ``["k.A.", "9999"]``: their rows are left out.
     """
     options = ReadOptions(
         columns=columns or {},
@@ -359,6 +513,7 @@ def read_claims(
         wide=wide,
         source_from=source_from,
         samples=samples,
+        no_value=no_value,
     )
     claims = open_claims(data, options)
     _ = claims.rows  # what is wrong with them is an error here
@@ -373,10 +528,11 @@ def read_database(
     columns: Columns | None = None,
     kind: Kind = "categorical",
     normalise: Normalise = False,
+    no_value: Sequence[str] = (),
 ) -> Claims:
-    """Find claims in a database, for `veracity.discover` and whatever else takes claims.
+    """Find claims in a database, for `veracity.discover` and other functions that take claims.
 
-    They are read in batches when they are wanted, and only the columns that are.
+    They are read in batches when they are needed, and only the columns that are needed.
 
     Parameters
     ----------
@@ -385,15 +541,17 @@ def read_database(
         ``duckdb:///file.duckdb``), a DB-API or ADBC connection, or an engine or connection of
         SQLAlchemy. A connection that is given stays open, and nothing is committed.
     query
-        A query that gives the claims; one word is the name of a table.
+        A query that returns the claims; one word is the name of a table.
     table
         The name of a table or view, with its schema before a point where that is needed.
     columns
-        Which column plays which part, e.g. ``{"source": "website"}``.
+        Column of each role, e.g. ``{"source": "website"}``.
     kind
         The kind of claims.
     normalise
         As `read_claims` takes it; then the claims are read at once.
+    no_value
+        As `read_claims` takes it.
 
     Examples
     --------
@@ -407,5 +565,49 @@ def read_database(
     """
     if table is None and query is not None and len(query.split()) == 1:
         table, query = query.strip(), None
-    options = ReadOptions(columns=columns or {}, kind=kind, normalise=normalise)
-    return open_claims(selection_of(database, query, table=table), options)
+    options = ReadOptions(columns=columns or {}, kind=kind, normalise=normalise, no_value=no_value)
+    return open_claims(database_reader(database, query, table=table), options)
+
+
+# --- known truths ---------------------------------------------------------------------------------
+
+
+def read_truth(
+    data: object,
+    options: ReadOptions,
+    *,
+    normalisation: Mapping[str, Any] | None = None,
+    like: pl.DataFrame | None = None,
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read known truths: rows of entity, attribute and value, or of fact and claim.
+
+    Where the claims were normalised, the truths are, too, and spelt `like` the facts.
+    """
+    options = replace(options, normalise=normalisation is not None)
+    truths = Claims(data, options, what="truths")
+    rows, notes = truths.collect(), list(truths.notes)
+    if normalisation is not None and "value" in rows.columns:
+        normalised = Normalisation.from_json(normalisation).apply(rows, like=like)
+        rows = normalised.rows
+        if normalised.n_left_out:
+            left_out = counted(normalised.n_left_out, "truth is", "truths are")
+            notes.append(f"{left_out} left out: no value, or one that is too imprecise")
+    return rows, notes
+
+
+def read_truths_beside(
+    claims: Claims | SparkClaims, data: object, columns: Columns | None = None
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read truths for claims, which are probably written in the same way.
+
+    They may have the names of the claims' columns, or the usual ones.
+    """
+    options = ReadOptions(
+        columns=columns or {},
+        columns_option="truth_columns",
+        likely=claims.columns,
+        kind=claims.kind,
+        encoding=claims.encoding,
+        no_value=claims.no_value,
+    )
+    return read_truth(data, options, normalisation=claims.normalisation, like=claims.like)

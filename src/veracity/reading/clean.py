@@ -1,20 +1,23 @@
-"""Clean rows of claims: leave out what lacks something, read numbers, weights, true and false."""
+"""Clean rows of claims: numbers, weights, times, true and false; rows that lack something go."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 import polars as pl
 
 from veracity.errors import BadValue, NoClaims
 from veracity.naming import as_text, is_in_calendar
 from veracity.printing import counted, in_short
-from veracity.reading.asked import ASKED
-from veracity.reading.plan import plain
-from veracity.reading.schema import Kind, keys_of
+from veracity.reading.normalise.dates import read_dates
+from veracity.reading.plan import ASKED, plain
+from veracity.reading.roles import Kind, keys_of
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
-"""What weighs less weighs nothing, and no claim weighs more: sums and shares stay numbers."""
+"""Range of weights: lower ones count as zero, higher ones as the maximum, so sums are finite."""
 
 PERCENTAGE = r"^(.+?)\s*%$"
 """A number before the sign that makes it a hundredth."""
@@ -35,13 +38,13 @@ def check_calendar(rows: pl.DataFrame, origin: str, first_row: int | None) -> No
             is_span = column.dtype == pl.Duration
             none = "too long a span of time" if is_span else "no date from the year 1 to 9999"
             raise BadValue(
-                f"{origin}: {which}: the {column.name} is {none}; mend it, or turn the column into "
-                "text or numbers"
+                f"{origin}: {which}: the {column.name} is {none}; correct it, or turn the column "
+                "into text or numbers"
             )
 
 
 def complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
-    """Return the rows that have all that a claim needs, and count what others lack."""
+    """Return the rows with all parts of a claim, and count the parts that other rows lack."""
     n_lacking = Counter[str]()
     for name in rows.columns:
         if name in ("attribute", ASKED):
@@ -54,8 +57,35 @@ def complete(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
     return rows, n_lacking
 
 
+def without(rows: pl.DataFrame, no_value: Sequence[str]) -> tuple[pl.DataFrame, Counter[str]]:
+    """Remove the rows whose value is one of these texts, and count them.
+
+    White space at the ends of a value does not count.
+
+    >>> rows = pl.DataFrame({"value": ["k.A.", "1", " k.A."]})
+    >>> without(rows, ["k.A."])[1]
+    Counter({'k.A.': 2})
+    """
+    texts = as_text(rows["claim" if "claim" in rows.columns else "value"]).str.strip_chars()
+    is_none = texts.is_in(no_value).fill_null(value=False)
+    found = texts.filter(is_none)
+    return rows.filter(~is_none) if len(found) else rows, Counter(found.to_list())
+
+
+def no_value_note(n_of_text: Counter[str], no_value: Sequence[str], what: str) -> tuple[str, ...]:
+    """Return a note on the claims that were left out because their text means no value."""
+    noun = what.removesuffix("s")
+    told = [f"{counted(n_of_text[text], noun)} '{in_short(text)}'"
+            for text in no_value if n_of_text[text]]  # fmt: skip
+    missed = [f"'{in_short(text)}'" for text in no_value if not n_of_text[text]]
+    parts = [f"left out as no value: {', '.join(told)}"] if told else []
+    if missed and noun == "claim":
+        parts.append(f"no claim has the value {' or '.join(missed)}")
+    return ("; ".join(parts),) if parts else ()
+
+
 def _is_empty(column: pl.Series) -> pl.Series:
-    """Return which names are empty; null or true where one is missing."""
+    """Return True for empty names; null or True for missing ones."""
     if column.dtype == pl.String:
         return column == ""
     if column.dtype == pl.Binary:
@@ -64,7 +94,7 @@ def _is_empty(column: pl.Series) -> pl.Series:
 
 
 def checked_rows(rows: pl.DataFrame, kind: Kind, origin: str) -> tuple[pl.DataFrame, Counter[str]]:
-    """Clean rows that stand in no order, and count what is missing in others."""
+    """Clean rows in any order, and count those that lack a role."""
     rows = rows.select(plain(name, dtype) for name, dtype in rows.schema.items())
     if "claim" in rows.columns:
         rows = rows.with_columns(claim=as_claims(rows["claim"], origin))
@@ -82,13 +112,13 @@ def nothing_in(origin: str, what: str, reason: str) -> NoClaims:
     )
 
 
-COLUMNS = ("source", "entity", "fact", "value", "claim", "time", "weight")
+MAY_LACK = ("source", "entity", "fact", "value", "claim", "time", "weight")
 """Columns that a row may lack, in the order in which notes name them."""
 
 
 def lacking_notes(n_lacking: Counter[str]) -> tuple[str, ...]:
     """Return notes on rows that were left out, in the same order however rows come in batches."""
-    return tuple(_lacking(name, n_lacking[name]) for name in COLUMNS if n_lacking[name])
+    return tuple(_lacking(name, n_lacking[name]) for name in MAY_LACK if n_lacking[name])
 
 
 def _lacking(name: str, count: int) -> str:
@@ -133,7 +163,7 @@ def as_claims(column: pl.Series, origin: str, first_row: int | None = None) -> p
 
 
 def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
-    """Read the weights of rows as numbers; leave out rows that weigh nothing."""
+    """Read the weights of rows as numbers; leave out rows with a weight of zero."""
     if "weight" not in rows.columns:
         return rows
     weights = rows["weight"]
@@ -151,3 +181,125 @@ def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
             "0 on, such as 0.5; correct such rows, or leave them out"
         )
     return rows.with_columns(weight=numbers).filter(pl.col("weight") >= LEAST_WEIGHT)
+
+
+# --- what a source says more than once ------------------------------------------------------------
+
+
+class Settled(NamedTuple):
+    """Numbers of rows that were left out, or merged with others; they add up by ``+``."""
+
+    n_older: int = 0
+    n_averaged: int = 0
+    n_weighed: int = 0
+    """Number of numeric claims with a weight other than one."""
+
+    def __add__(self, other: Settled) -> Settled:  # type: ignore[override]
+        """Add up both."""
+        return Settled(*(one + two for one, two in zip(self, other, strict=True)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return the notes for the user."""
+        notes = []
+        if self.n_older:
+            claims = counted(self.n_older, "claim is", "claims are")
+            notes.append(f"{claims} left out: the same source has a newer claim on the item")
+        if self.n_averaged:
+            samples = counted(self.n_averaged, "more sample")
+            notes.append(f"{samples} of a source on an item: their weighted mean counts")
+        elif self.n_weighed:
+            notes.append("the weights change nothing: no source gives two numbers of an item")
+        return tuple(notes)
+
+
+def settled_batches(
+    batches: Iterable[pl.DataFrame], kind: Kind, origin: str, *, are_all: bool
+) -> tuple[Iterator[pl.DataFrame], Settled]:
+    """Settle the rows of complete items; join the batches only if that is needed.
+
+    `are_all` is true if there are no other rows. Then a date that can be read in only one way
+    decides how all dates are read. In a part of the rows this would make parts differ.
+    """
+    rest = iter(batches)
+    first = next(rest, None)
+    if first is None:
+        return iter(()), Settled()
+    if not has_to_be_settled(first, kind):
+        return chain([first], rest), Settled()
+    rows, told = settled(pl.concat([first, *rest]), kind, origin, are_all=are_all)
+    return iter([rows]), told
+
+
+def has_to_be_settled(rows: pl.DataFrame, kind: Kind) -> bool:
+    """Return True if some of these rows may be left out, or become one with others."""
+    return "time" in rows.columns or (kind == "numeric" and "weight" in rows.columns)
+
+
+def settled(
+    rows: pl.DataFrame, kind: Kind, origin: str, *, are_all: bool = True
+) -> tuple[pl.DataFrame, Settled]:
+    """Return the newest claims, without their times, and the weighted means of numbers."""
+    keys, told = ["source", *keys_of(rows)], Settled()
+    if "time" in rows.columns:
+        times = _comparable_times(rows["time"], origin, are_all=are_all)
+        is_newest = pl.col("time") == pl.col("time").max().over(keys)
+        kept = rows.with_columns(time=times).filter(is_newest).drop("time")
+        rows, told = kept, Settled(n_older=len(rows) - len(kept))
+    if kind == "numeric" and "weight" in rows.columns:
+        means, n_weighed = _weighted_means(rows, keys), int((rows["weight"] != 1.0).sum())
+        told += Settled(n_averaged=len(rows) - len(means), n_weighed=n_weighed)
+        rows = means
+    return rows, told
+
+
+def _weighted_means(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Return a row per source and item; its mean lies among its numbers, however rounded."""
+    value, weight = pl.col("value"), pl.col("weight") / pl.col("weight").max()
+    mean = (value * (weight / weight.sum())).sum()
+    mean = pl.min_horizontal(pl.max_horizontal(mean, value.min()), value.max())
+    by_source = rows.sort([*keys, "value", "weight"]).group_by(keys, maintain_order=True)
+    return by_source.agg(value=mean).select(name for name in rows.columns if name != "weight")
+
+
+def _comparable_times(times: pl.Series, origin: str, *, are_all: bool) -> pl.Series:
+    """Return times that can be compared: as they are, or read from text."""
+    if times.dtype.is_numeric() or times.dtype.is_temporal():
+        return times
+    texts = as_text(times).str.strip_chars()
+    for dtype in (pl.Int64, pl.Float64):  # long whole numbers are no floats
+        numbers = texts.cast(dtype, strict=False)
+        if numbers.is_finite().fill_null(value=False).all():
+            return numbers
+    read = _times_in(texts, are_all=are_all)
+    if read.null_count():
+        wrong = texts.filter(read.is_null())[0]
+        raise BadValue(
+            f"{origin}: it is ambiguous which time '{in_short(wrong)}' is; write times as "
+            "2026-01-31 23:59, or as numbers"
+        )
+    return read
+
+
+def _times_in(texts: pl.Series, *, are_all: bool) -> pl.Series:
+    """Read days with or without a time of day; null where that is not plain."""
+    different = texts.unique()
+    read = read_dates(different)
+    plain = set(read["order"].drop_nulls()) - {"either"}
+    is_either = pl.col("order") == "either"
+    if are_all and len(plain) == 1:  # one that can be read in one way only tells how all are
+        is_day_first = is_either & pl.lit(plain == {"day"})
+        month = pl.when(is_day_first).then("day").otherwise("month")
+        day = pl.when(is_day_first).then("month").otherwise("day")
+    else:
+        month, day = pl.when(~is_either | pl.col("order").is_null()).then("month"), pl.col("day")
+    seconds = (
+        pl.col("clock").fill_null("00:00").str.split(":").list.eval(pl.element().cast(pl.Float64))
+    )
+    clock = pl.sum_horizontal(
+        seconds.list.get(place, null_on_oob=True).fill_null(0.0) * length
+        for place, length in enumerate((3600.0, 60.0, 1.0))
+    )
+    start = pl.date("year", month, day).cast(pl.Datetime("us")).dt.epoch("s")
+    found = read.select(start + clock - 60.0 * pl.col("ahead").fill_null(0)).to_series()
+    return texts.replace_strict(different, found, return_dtype=pl.Float64)

@@ -1,80 +1,109 @@
-"""How claims are to be read: what a user can say, checked once."""
+"""Options for reading claims, checked once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from reprlib import repr as short
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from veracity.errors import ParameterError
 from veracity.reading.normalise import Kinds, Normalise
-from veracity.reading.roles import CARRYING, joined_names
-from veracity.reading.schema import CLAIM_COLUMNS, KINDS, Kind
+from veracity.reading.roles import CARRYING, CLAIM_COLUMNS, KINDS, Kind, joined_names, recognised
 
 Columns = Mapping[str, Any]
-"""Which column plays which part: its name, or those of several that make it up together."""
+"""Columns by role: a name, or the names of several columns that are joined."""
 
 Wide = Literal["attributes", "sources", "entities", "samples"]
-"""What the columns of a wide table are."""
+"""Meaning of the columns of a wide table."""
 
 SourceFrom = Literal["filename", "sheet", "table"]
-"""What can name a source."""
+"""Places that may name a source."""
+
+
+class ReadArguments(TypedDict, total=False):
+    """Arguments of `discover` and `read_claims` that say how claims are read.
+
+    All other functions that read claims take them as ``**options``.
+    """
+
+    columns: Columns | None
+    kind: Kind | None
+    normalise: Normalise
+    no_value: Sequence[str]
+    wide: Wide | None
+    source_from: SourceFrom | None
+    samples: bool
+    encoding: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How claims are to be read.
+    """Options for reading claims.
 
     Attributes
     ----------
     columns
-        Which column plays which part, as a user says it: these have to be there. Several columns
-        that make up a part together are a list, or joined by ``+``.
+        Columns by role, as the user names them; they must exist. Several columns of one role are a
+        list, or joined by ``+``.
     likely
-        Which column may play which part, where it is there.
+        Likely columns by role, which may be missing.
+    columns_option
+        The parameter that messages suggest to name columns; ``truth_columns`` for known truths.
+    likely_wide
+        Likely format of a wide table, where its names and cells do not show it.
     kind
         The kind of claims.
     encoding
         The encoding of text files.
     normalise
-        Whether, and how, values that mean the same are brought to one spelling.
+        Choice to write values of the same meaning in one spelling.
     wide
-        By what a table is wide: each further column is an attribute, a source, an entity, or a
+        Format of a wide table: each further column is an attribute, a source, an entity, or a
         sample, which counts as `samples` do; where several values may be true, one more of them.
-        None where it is long, or where that can be found out.
+        None where it is long, or where the format is to be found out.
     source_from
-        What names the source, where no column does: the file, the sheet, or the table of a
+        Place that names the source, where no column does: the file, the sheet, or the table of a
         database.
     samples
-        Whether what a source says of an item in several rows are samples: each value counts by
-        its share.
+        True if several rows of a source on one item are samples: each value counts by its share.
+    no_value
+        Texts that stand for a missing value: their rows are left out.
     """
 
     columns: Columns = field(default_factory=dict)
     likely: Mapping[str, str] = field(default_factory=dict)
+    columns_option: str = "columns"
+    likely_wide: Wide | None = None
     kind: Kind = "categorical"
     encoding: str = "utf-8"
     normalise: Normalise = False
     wide: Wide | None = None
     source_from: SourceFrom | None = None
     samples: bool = False
+    no_value: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {short(self.kind)}")
         if not isinstance(self.columns, Mapping):
             raise ParameterError(
-                f"columns must be a mapping from part to column, got {short(self.columns)}"
+                f"columns must be a mapping from role to column, got {short(self.columns)}"
             )
         joined = {part: joined_names(names) for part, names in self.columns.items()}
         object.__setattr__(self, "columns", joined)
         if not isinstance(self.normalise, bool | Mapping):
             raise ParameterError(
-                "normalise must be True, False, or say what the values of attributes are, e.g. "
-                f"{{'departure': 'time'}}; got {short(self.normalise)}"
+                "normalise must be True, False, or a mapping from attributes to kinds of values, "
+                f"e.g. {{'departure': 'time'}}; got {short(self.normalise)}"
             )
-
+        texts = [self.no_value] if isinstance(self.no_value, str) else self.no_value
+        if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
+            raise ParameterError(
+                "no_value must be a list of texts that stand for a missing value, e.g. "
+                f"['k.A.', '9999']; got {short(self.no_value)}"
+            )
+        object.__setattr__(self, "no_value", tuple(dict.fromkeys(map(str.strip, texts))))
         for name, allowed in (("wide", Wide), ("source_from", SourceFrom)):
             value = getattr(self, name)
             is_allowed = isinstance(value, str) and value in get_args(allowed)
@@ -89,9 +118,13 @@ class ReadOptions:
                 "samples and weights are not for multiple claims: several values of a source count"
             )
         if self.source_from is not None and "source" in self.columns:
-            raise ParameterError("the source is named by a column and by source_from; say one")
+            raise ParameterError(
+                "the source is named by a column and by source_from; leave one out"
+            )
         if self.source_from is not None and self.wide == "sources":
-            raise ParameterError("the source is named by the columns and by source_from; say one")
+            raise ParameterError(
+                "the source is named by the columns and by source_from; leave one out"
+            )
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -100,16 +133,20 @@ class ReadOptions:
 
     @property
     def carrying(self) -> tuple[str, ...]:
-        """The columns that say which of a source's claims counts, or how much: named, or likely."""
+        """Return the roles of columns, named or likely, for the time and the weight of claims."""
         return tuple(part for part in CARRYING if part in self.said)
 
     @property
     def said(self) -> dict[str, str]:
-        """Which column plays which part: named, or likely."""
+        """Return the columns by role: named, or likely."""
         return {**self.likely, **self.columns}
 
+    def match(self, found: Sequence[str], wanted: Sequence[str], origin: str) -> dict[str, str]:
+        """Return the role of each column whose name shows its role."""
+        return recognised(found, wanted, given=self.columns, likely=self.likely, origin=origin)
+
     def told(self, wide: Wide | None) -> dict[str, str]:
-        """Return what has to be said to read the same again, of a table that is wide by this."""
+        """Return the options that are needed to read tables of this format again."""
         samples = "yes" if self.samples else None
         encoding = None if self.encoding == "utf-8" else self.encoding
         said = (("wide", wide), ("source_from", self.source_from), ("samples", samples),

@@ -1,26 +1,20 @@
-"""How one table becomes rows of claims: a plan, applied to one batch at a time."""
+"""Plan that turns one table into rows of claims, applied to one batch at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import polars as pl
 
 from veracity.errors import ParameterError
 from veracity.io.frames import ROWS_PER_BATCH
-from veracity.io.notes import quoted_list
-from veracity.io.reader import Reader, read_errors
-from veracity.naming import rendered
+from veracity.io.reader import Reader, quoted_list, read_errors
+from veracity.naming import as_text, rendered
 from veracity.printing import in_short
-from veracity.reading.asked import asked_as_one
 from veracity.reading.options import Wide
 from veracity.reading.roles import BETWEEN, CARRYING, JOINED
-
-NAMES_ARE: dict[Wide, str | None] = {
-    "attributes": "attribute", "sources": "source", "entities": "entity", "samples": None,
-}  # fmt: skip
-"""The role of the names of value columns, by what a table is wide."""
 
 WITHIN = "."
 """Separator of the name of a column and that of a field within it."""
@@ -28,7 +22,7 @@ WITHIN = "."
 
 @dataclass(frozen=True, kw_only=True)
 class ReadPlan:
-    """How one table becomes rows of claims.
+    """Plan that turns one table into rows of claims.
 
     `sniff` makes a plan, `align` brings those of several tables to the same types, and `apply`
     carries it out, one batch at a time.
@@ -40,7 +34,7 @@ class ReadPlan:
     needed
         The columns of the table that are read, by the names that the table has for them.
     wide, value_columns
-        By what a table is wide, and the columns that hold values then.
+        Format of a wide table, and its columns of values.
     cells
         The role of values: "claim" where facts are called true or false.
     names_are
@@ -50,11 +44,13 @@ class ReadPlan:
     aliases
         Columns that an earlier table spells differently, with its spelling.
     asked
-        The columns of known truths that say how questions were drawn.
+        The columns of known truths that record how questions were drawn.
+    only, without
+        Columns with a text: only rows that have it are read, or only those that do not.
     is_found
-        True if nobody said that the table is wide: then a note says so.
+        True if the format was recognised, not given: then a note reports it.
     types_before
-        The types of columns whose values may become text beside others.
+        The types of columns whose values may become text in a mixture.
     source
         The source of all rows, if the file, sheet or table names it.
     order
@@ -72,6 +68,8 @@ class ReadPlan:
     nested: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)
+    only: tuple[tuple[str, str], ...] = ()
+    without: tuple[tuple[str, str], ...] = ()
     is_found: bool = False
     types_before: Mapping[str, str] = field(default_factory=dict)
     source: str | None = None
@@ -83,15 +81,26 @@ class ReadPlan:
         """The columns of each role as one name."""
         return {role: JOINED.join(names) for role, names in self.columns.items()}
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the description that is saved with a run and a fit: the columns of each role."""
+        kept = {
+            "columns": {role: list(names) for role, names in self.columns.items()},
+            "wide": self.wide,
+            "value_columns": list(self.value_columns),
+            "nested": list(self.nested),
+            "aliases": dict(self.aliases),
+        }
+        return {name: own for name, own in kept.items() if own}
+
     def describe(self) -> str:
-        """Return a note on what a wide table is taken for, and how to say otherwise."""
+        """Return a note on the recognised format of a wide table, and how to change it."""
         keys = " and ".join(
             f"'{in_short(name)}'" for role, name in self.named.items() if role not in CARRYING
         )
         otherwise = {
             "attributes": "if only some of them have values, name these: --columns "
             "value=NAME+OTHER",
-            "sources": "if they are attributes, say wide='attributes' or --wide attributes",
+            "sources": "if they are attributes, use wide='attributes' or --wide attributes",
         }[self.wide or "attributes"]
         return (
             f"a wide table, with one row per {keys} and one column per {self.names_are}: "
@@ -117,6 +126,10 @@ class ReadPlan:
     def apply(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Turn a batch of the table into rows of claims. A batch without rows gives their types."""
         rows = open_nested(rows.rename(dict(self.aliases), strict=False), self.nested)
+        for is_kept, conditions in ((True, self.only), (False, self.without)):
+            for name, text in conditions:
+                has_it = rendered(pl.col(name), rows.schema[name]).str.to_lowercase() == text
+                rows = rows.filter(has_it.fill_null(value=False) == is_kept)
         found = rows.schema  # each look at it takes as long as there are columns
         asked = [asked_as_one(self.asked, found)] if self.asked else []
         claims = rows.select(
@@ -169,7 +182,7 @@ def plain(name: str, dtype: pl.DataType) -> pl.Expr:
 def _unpivoted(
     keys: pl.DataFrame, cells: pl.DataFrame, names_are: str | None, cells_are: str
 ) -> pl.DataFrame:
-    """Return the claims of a wide table; empty cells are none."""
+    """Return the claims of a wide table; empty cells are not claims."""
     kinds = {name: _inner(dtype) for name, dtype in cells.schema.items()}
     known = set(kinds.values()) - {pl.Null()}
     are_alike = len(known) <= 1 or all(kind.is_numeric() for kind in known)
@@ -237,8 +250,8 @@ def open_nested(rows: pl.DataFrame, paths: Sequence[str]) -> pl.DataFrame:
         beside = [name for name in opened if not f"{outer}{WITHIN}".startswith(name + WITHIN)]
         if beside:
             raise ParameterError(
-                f"'{in_short(beside[0])}' and '{in_short(outer)}' are lists beside each other, so "
-                "it is not known what belongs together; name what is in one of them"
+                f"'{in_short(beside[0])}' and '{in_short(outer)}' are separate lists, so their "
+                "entries cannot be matched; name columns inside one of them only"
             )
         rows, opened = rows.explode(outer), [*opened, outer]
     return rows
@@ -254,7 +267,7 @@ def _is_on_way(name: str, paths: Iterable[str]) -> bool:
 def align(
     tables: Sequence[tuple[Reader, ReadPlan]], notes: list[str]
 ) -> list[tuple[Reader, ReadPlan]]:
-    """Return the plans with the same columns and types; text here and numbers there become text."""
+    """Return the plans with equal columns and types; a mixture of text and numbers becomes text."""
     schemas = [plan.schema(reader) for reader, plan in tables]
     order, types = tuple(schemas[0]), dict[str, pl.DataType]()
     if any(schema != schemas[0] for schema in schemas):
@@ -275,7 +288,7 @@ def _common(
             text = pl.Series(name, dtype=pl.String)
             frames = [f.with_columns(text) if name in f.columns else f for f in frames]
             frames.append(text.to_frame())
-            notes.append(f"the {name} is of different types in different files: taken as text")
+            notes.append(f"the {name} is of different types in different files: read as text")
     common = pl.concat(frames, how="diagonal_relaxed").schema
     return tuple(dict.fromkeys([*schemas[0], *common])), dict(common)
 
@@ -286,3 +299,55 @@ def _lacks_attributes(table: tuple[Reader, ReadPlan], schema: pl.Schema) -> bool
         return True
     reader, plan = table
     return any(batch["attribute"].null_count() for batch in plan.batches(reader))
+
+
+# --- questions that come back with answers --------------------------------------------------------
+
+
+ASKED = "asked"
+"""The column of known truths that holds, in one, those of `ASKED_COLUMNS`."""
+
+ASKED_COLUMNS: dict[str, pl.DataType] = {
+    "answer": pl.String(), "plausibility": pl.Float64(), "inclusion": pl.Float64(),
+    "drawn": pl.Boolean(), "asked_of": pl.Int64(),
+}  # fmt: skip
+"""Columns of a table of questions that record how each was drawn, and the answer then."""
+
+ASKED_NUMBERS = ("plausibility", "inclusion", "asked_of")
+
+
+def asked_columns(found: Sequence[str]) -> dict[str, str]:
+    """Find these columns, if all are there; a number in their name marks ours if the user has one.
+
+    >>> asked_columns(["id", "answer", "answer_2", *ASKED_COLUMNS])["answer"]
+    'answer_2'
+    >>> asked_columns(["id", "answer"])
+    {}
+    """
+    names = {name: f"{name}_2" if f"{name}_2" in found else name for name in ASKED_COLUMNS}
+    return names if set(names.values()) <= set(found) else {}
+
+
+def asked_as_one(names: Mapping[str, str], found: Mapping[str, pl.DataType]) -> pl.Expr:
+    """Return these columns as one; null for known truths that are not answers to questions."""
+    texts = {name: rendered(pl.col(own), found[own]) for name, own in names.items()}
+    typed: dict[str, Any] = {
+        name: texts[name].cast(ASKED_COLUMNS[name], strict=False) for name in ASKED_NUMBERS
+    }
+    typed["drawn"] = texts["drawn"].str.to_lowercase().is_in(["true", "1"])
+    typed["answer"] = texts["answer"].fill_null("")
+    together = pl.struct(**typed)
+    is_asked = (typed["inclusion"] > 0.0) & (typed["inclusion"] <= 1.0) & (typed["asked_of"] > 0)
+    return pl.when(is_asked).then(together).alias(ASKED)
+
+
+def asked_before(truths: pl.DataFrame, keys: Sequence[str]) -> tuple[dict[str, Any], ...]:
+    """Return the questions among known truths, once each, with the names of their items as text."""
+    if ASKED not in truths.columns or not set(keys) <= set(truths.columns):
+        return ()
+    truths = truths.drop_nulls(ASKED).unique(keys, keep="first", maintain_order=True)
+    names = zip(*(as_text(truths[key]).to_list() for key in keys), strict=True)
+    return tuple(
+        {"item": list(item), **asked}
+        for item, asked in zip(names, truths[ASKED].to_list(), strict=True)
+    )

@@ -1,17 +1,125 @@
-"""Which column plays which role: usual names, and messages about names that are missing."""
+"""Kinds of claims, the roles of their columns, and the names that these usually have."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+import polars as pl
 
 from veracity.errors import MissingColumn, ParameterError
-from veracity.io.notes import quoted_list
+from veracity.io.reader import quoted_list
+from veracity.naming import as_text, text_like
 from veracity.printing import did_you_mean, in_short
 
+Kind = Literal["categorical", "multiple", "binary", "numeric"]
+"""Kind of claims: items have one true value; items may have several; rows call facts true or false;
+or values are numbers."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+CLAIM_COLUMNS: dict[Kind, tuple[str, ...]] = {
+    "categorical": ("source", "entity", "attribute", "value"),
+    "multiple": ("source", "entity", "attribute", "value"),
+    "binary": ("source", "fact", "claim"),
+    "numeric": ("source", "entity", "attribute", "value"),
+}
+"""The columns of a claims table, by kind."""
+
+KEYS = ("entity", "attribute", "fact")
+"""The columns that name an item, in any table that has them."""
+
+
+def numbers_in(values: pl.Series) -> pl.Series | None:
+    """Return texts as numbers, or None where one of them is no plain number.
+
+    Codes such as ``007`` and numbers too long for a float are no plain numbers.
+
+    >>> numbers_in(pl.Series(["1", "1.0", "-2.50"])).to_list()
+    [1.0, 1.0, -2.5]
+    >>> numbers_in(pl.Series(["007", "7"])) is None
+    True
+    """
+    if values.dtype != pl.String or values.is_empty():
+        return None
+    plain = values.str.contains(r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$")
+    exact = values.str.len_bytes() <= 15  # so many digits, and a float still tells two apart
+    return values.cast(pl.Float64) if (plain & exact).all() else None
+
+
+def comparable(
+    claimed: pl.Series, true: pl.Series, *, are_numbers: bool | None = None
+) -> tuple[pl.Series, pl.Series]:
+    """Cast claimed and true values to one type, so that they can be compared.
+
+    The claimed values are checked for being numbers, unless a check of more claims is given.
+
+    >>> claimed, true = comparable(pl.Series(["1.0", "2"]), pl.Series([1, 3]))
+    >>> claimed.to_list(), true.to_list()
+    ([1.0, 2.0], [1.0, 3.0])
+    """
+    numbers = None if are_numbers is False else numbers_in(claimed)
+    if numbers is not None:
+        return numbers, _as_numbers(true, pl.Float64())
+    if claimed.dtype == true.dtype:
+        return claimed, true
+    if claimed.dtype.is_float():
+        return claimed, _as_numbers(true, claimed.dtype)
+    if claimed.dtype == pl.String and true.dtype == pl.Boolean:
+        return claimed, _as_spelt(true, claimed)
+    return as_text(claimed), text_like(true, claimed.dtype)
+
+
+def _as_spelt(true: pl.Series, claimed: pl.Series) -> pl.Series:
+    """Write true and false in the claims' spelling, such as True or FALSE, if it is uniform."""
+    text = as_text(true)
+    spelt: dict[str, str] = {}
+    for truth in ("true", "false"):
+        ways = claimed.filter(claimed.str.to_lowercase() == truth).unique()
+        if len(ways) == 1:
+            spelt[truth] = ways[0]
+    return text.replace(spelt)
+
+
+def _as_numbers(values: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Return values as numbers; null for values that are not numbers."""
+    are_numbers = values.dtype.is_numeric() or values.dtype == pl.Boolean
+    return (values if are_numbers else as_text(values)).cast(dtype, strict=False)
+
+
+def in_type_of(names: pl.Series, others: pl.Series) -> pl.Series:
+    """Return the name that matches each of the others in spelling, in their type; else null.
+
+    >>> in_type_of(pl.Series([7, 8]), pl.Series(["8", "x"])).to_list()
+    [8, None]
+    """
+    if names.dtype == others.dtype:
+        return others
+    known = names.unique().drop_nulls().to_frame("name")
+    known = known.with_columns(text=as_text(known["name"])).unique("text")
+    text = text_like(others, names.dtype).to_frame("text")
+    return text.join(known, on="text", how="left", maintain_order="left")["name"]
+
+
+def carries_more(table: Any) -> bool:
+    """Return True if claims have times or weights, or are samples."""
+    return not table.columns.keys().isdisjoint(CARRYING) or "samples" in table.shape
+
+
+def keys_of(table: pl.DataFrame) -> list[str]:
+    """Return the columns of a table that name its items.
+
+    >>> keys_of(pl.DataFrame({"entity": ["x"], "value": ["1"]}))
+    ['entity']
+    """
+    return [name for name in KEYS if name in table.columns]
+
+
 CARRYING = ("time", "weight")
-"""Roles of columns that say which claim of a source counts, or how much."""
+"""Roles of columns that decide which claim of a source counts, or how much."""
 
 OPTIONAL_COLUMNS = frozenset({"attribute"})
 
@@ -62,32 +170,32 @@ LIKE_PARTS: Mapping[str, frozenset[str]] = {
         "count", "counts", "n", "votes", "n_votes", "num_votes", "frequency",
     }),
 }  # fmt: skip
-"""Names of columns that may be a time or a weight, though nobody said so."""
+"""Names of columns that may be a time or a weight, even if the user does not name them."""
 
 NOT_STAMPS = frozenset({"time", "date", "datetime", "date_time", "event_time"})
-"""Names of times that an attribute may have; the others say when a row was written."""
+"""Names of times that an attribute may have; the others are times at which a row was written."""
 
 
 def recognised(
     found: Sequence[str],
     wanted: Sequence[str],
     *,
-    given: Mapping[str, str],
-    likely: Mapping[str, str] | None = None,
-    origin: str,
+    given: Mapping[str, str] = MappingProxyType({}),
+    likely: Mapping[str, str] = MappingProxyType({}),
+    origin: str = "",
 ) -> dict[str, str]:
-    """Return which of the columns `found` plays which wanted role, as far as names show it.
+    """Return the column for each wanted role, if its name shows the role.
 
     Columns the user named come first, then likely ones, columns of the very name, usual names.
 
     >>> wanted = ["source", "entity", "value"]
-    >>> recognised(["Website", "id", "value"], wanted, given={}, origin="claims.csv")
+    >>> recognised(["Website", "id", "value"], wanted)
     {'source': 'Website', 'entity': 'id', 'value': 'value'}
     """
     parts = _checked(given, found, wanted, origin)
     by_simple_name = {simple_name(name): name for name in reversed(found)}
     by_simple_name |= {name: name for name in found}  # the very name comes before other spellings
-    first = {part: (name,) for part, name in (likely or {}).items() if name in found}
+    first = {part: (name,) for part, name in likely.items() if name in found}
     of_truths = {"value": NAMES_OF_TRUTHS} if "source" not in wanted else {}
     for names_of_part in (first, {part: (part,) for part in wanted}, of_truths, USUAL_NAMES):
         for part in wanted:
@@ -125,7 +233,7 @@ def joined_names(names: object) -> str:
 
 
 def parts_of_name(name: str, found: Sequence[str]) -> list[str]:
-    """Return the columns whose names are joined in a name; none if it is itself a column.
+    """Return the columns whose names are joined in a name; no columns if the name is a column.
 
     >>> parts_of_name("country+year", ["country", "year", "value"])
     ['country', 'year']
@@ -142,9 +250,13 @@ def lacking_parts(parts: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
 
 
 def missing_column(
-    found: Sequence[str], parts: Mapping[str, str], lacking: Sequence[str], origin: str
+    found: Sequence[str],
+    parts: Mapping[str, str],
+    lacking: Sequence[str],
+    origin: str,
+    parameter: str = "columns",
 ) -> str:
-    """Return a message on what is missing; a column is named only if it must be the one."""
+    """Return a message on missing columns; a column is named only if it must be the one."""
     if not found:
         return f"{origin}: it has no columns; give a table with columns for {quoted_list(lacking)}"
     spare = [name for name in found if name not in parts.values()]
@@ -155,12 +267,12 @@ def missing_column(
     what = f"no column {quoted_list(lacking)} among {quoted_list(found)}"
     if other_part is not None:
         what = (
-            f"column '{lacking[0]}' is named as the {other_part}, and no other is plainly the "
-            f"{lacking[0]}"
+            f"column '{lacking[0]}' is already used as the {other_part}, and no other looks like "
+            f"the {lacking[0]}"
         )
     return (
-        f"{origin}: {what}; say which one it is, e.g. columns={{'{lacking[0]}': {name!r}}} or "
-        f"--columns {option}"
+        f"{origin}: {what}; name one, e.g. {parameter}={{'{lacking[0]}': {name!r}}} or "
+        f"--{parameter.replace('_', '-')} {option}"
     )
 
 
@@ -169,14 +281,14 @@ def _checked(
 ) -> dict[str, str]:
     """Return the columns the user named, if they are there and every role has its own."""
     if not isinstance(given, Mapping):
-        raise ParameterError(f"columns must be a mapping from part to column, got {given!r}")
+        raise ParameterError(f"columns must be a mapping from role to column, got {given!r}")
     part_of_column: dict[str, str] = {}
     parts = {part: str(name) for part, name in given.items()}  # pandas has columns named 0, 1, 2
     for part, name in parts.items():
         if part not in wanted:
             more = CARRYING if "source" in wanted else ()
             known = list(dict.fromkeys([*wanted, *more]))
-            swapped = f"; the part comes first: {{{name!r}: {part!r}}}" if name in known else ""
+            swapped = f"; the role comes first: {{{name!r}: {part!r}}}" if name in known else ""
             raise ParameterError(f"columns: {part!r} is not one of {quoted_list(known)}{swapped}")
         if name not in found:
             raise MissingColumn(
@@ -192,7 +304,7 @@ def _checked(
 
 
 def is_stamp(name: str) -> bool:
-    """Return True for a column that says when its row was written."""
+    """Return True for a column with the time at which its row was written."""
     return column_like(name) == "time" and simple_name(name) not in NOT_STAMPS
 
 

@@ -1,11 +1,11 @@
-"""Find out what the columns of a table are: long or wide, and which column plays which role.
+"""Recognise the columns of a table: long or wide, and the column of each role.
 
-A table is long if a row is a claim. It is wide *by attributes* if a row is all that a source says
-of an entity, *by sources* if a row is all that is said of an item, and *by entities* if a row is
-all that a source says. The names of columns show the first; that columns agree far more than by
-chance shows the second. Where nothing is plain, the user is asked. Only the user can say that a
-table is wide by entities, or *by samples*, if a row has the answers of a source that was asked
-several times; columns that are numbered are noted.
+A table is long if a row is a claim. It is wide *by attributes* if a row has all claims of a source
+on an entity, *by sources* if a row has all claims on an item, and *by entities* if a row has all
+claims of a source. The names of columns show the first; columns that agree far more than by chance
+show the second. In unclear cases the user is asked. Only the user can name a table that is wide by
+entities, or *by samples*, if a row has the answers of a source that was asked several times;
+numbered columns are noted.
 """
 
 from __future__ import annotations
@@ -23,19 +23,26 @@ import polars as pl
 
 from veracity.errors import BadValue, MissingColumn, ParameterError
 from veracity.io.frames import OF_OTHERS
-from veracity.io.notes import quoted_list
-from veracity.io.reader import Reader
+from veracity.io.reader import Reader, quoted_list
 from veracity.naming import rendered, types_read_again
 from veracity.printing import in_short
-from veracity.reading.asked import ASKED, asked_columns
 from veracity.reading.options import ReadOptions, Wide
-from veracity.reading.plan import ReadPlan, as_role, inner_names, is_list, open_nested
+from veracity.reading.plan import (
+    ASKED,
+    ReadPlan,
+    as_role,
+    asked_columns,
+    inner_names,
+    is_list,
+    open_nested,
+)
 from veracity.reading.roles import (
     BETWEEN,
-    CARRYING,
     JOINED,
+    KEYS,
     NAMES_OF_LISTS,
     USUAL_NAMES,
+    Kind,
     column_like,
     is_stamp,
     joined_names,
@@ -47,13 +54,12 @@ from veracity.reading.roles import (
     simple_name,
     with_article,
 )
-from veracity.reading.schema import Kind
 
 SAMPLE = 2_000
-"""Number of rows that show what columns are."""
+"""Number of rows sampled to recognise columns."""
 
 FEWEST_ROWS = 4
-"""With fewer rows than this, agreement is no evidence."""
+"""Minimum number of rows from which agreement is evidence."""
 
 AGREEING = 0.4
 """Agreement of columns of sources beyond chance, at least (Cohen's kappa)."""
@@ -62,10 +68,31 @@ MOST_COMPARED = 40
 """Number of columns that are compared with each other, to see whether they are sources."""
 
 MOST_REPEATED = 0.5
-"""Share of rows that may be a source's second on an entity, where columns are attributes."""
+"""Largest share of rows that repeat a source and entity, if columns are attributes."""
+
+STATUS, REJECTED = "AssignmentStatus", "rejected"
+"""Column and value with which Mechanical Turk marks rejected answers."""
+
+CANCELLED, GROUND_TRUTH = "was_cancelled", "ground_truth"
+"""Columns with which Label Studio marks cancelled annotations and known truths."""
+
+REMARKS = frozenset({
+    "comment", "comments", "feedback", "remark", "remarks", "suggestion", "suggestions",
+})  # fmt: skip
+"""Names of answers that are no labels."""
+
+SETTINGS = frozenset({
+    "prompt", "prompt_id", "prompt_name", "prompt_version", "prompt_template", "system_prompt",
+    "template", "temperature", "config", "configuration", "setting", "settings", "variant",
+    "version", "model_version",
+})  # fmt: skip
+"""Names of columns that belong to a source, such as a model, not to the item."""
 
 ANSWER = "Answer."
-"""How the names of columns begin in which Mechanical Turk has what workers said."""
+"""Prefix of the columns in which Mechanical Turk has the answers of workers."""
+
+WORDS_OF_A_SENTENCE, MOSTLY_DIFFERENT = 4, 0.8
+"""Number of words, and share of different texts, from which answers are remarks."""
 
 TRUTH_NAMES = frozenset({"truth", "true_value", "gold", "gold_label", "ground_truth", "correct"})
 
@@ -74,14 +101,14 @@ SAMPLE_NAMES = frozenset({
     "sample", "sample_id", "run", "run_id", "trial", "attempt", "repetition", "repeat", "draw",
     "seed", "try",
 })  # fmt: skip
-"""Names of columns that number what a source was asked several times."""
+"""Names of columns that number the answers of a source that was asked several times."""
 
 NUMBERED = re.compile(r"^(.*?)[\s_.\-#]*(?<!\d)\d{1,2}$")
-"""A name with a number at its end; a year is none."""
+"""Name with a number at its end that is not a year."""
 
 
 class Layout(NamedTuple):
-    """Which columns of a table are what."""
+    """Meaning of the columns of a table."""
 
     keys: dict[str, str]
     """The columns that play a role in each row; several as one name."""
@@ -92,11 +119,11 @@ class Layout(NamedTuple):
     cells_are: str = "value"
     """The role of their cells, a value or a claim."""
     is_found: bool = False
-    """True if nobody said that it is wide: then it is noted."""
+    """True if the user did not name the format: then it is noted."""
 
     @property
     def wide(self) -> Wide | None:
-        """By what it is wide, as a user would say it."""
+        """Return the format of the wide table, in the user's terms."""
         if not self.value_columns:
             return None
         by = {"source": "sources", "attribute": "attributes", "sample": "samples"}
@@ -122,6 +149,10 @@ class Candidate:
         The columns that hold the values, where several were named; they play no other role.
     asked
         The columns of known truths that say how questions were drawn; they play no other role.
+    only, without
+        Columns with a text that rows must have, or must not have.
+    columns_option
+        The parameter that messages suggest to name columns.
     """
 
     reader: Reader
@@ -134,26 +165,29 @@ class Candidate:
     pieces: Mapping[str, Sequence[str]] = field(default_factory=dict)
     values: Sequence[str] = ()
     asked: Mapping[str, str] = field(default_factory=dict)
+    only: tuple[tuple[str, str], ...] = ()
+    without: tuple[tuple[str, str], ...] = ()
+    columns_option: str = "columns"
 
     @property
     def origin(self) -> str:
-        """What messages call it."""
+        """Return the name of the table for messages."""
         return self.reader.origin
 
     def parts(self, parts: Sequence[str], options: ReadOptions) -> dict[str, str]:
-        """Return which columns play these roles, as far as names show it."""
+        """Return the columns for these roles, if their names show the roles."""
         given = {part: name for part, name in options.columns.items() if part in parts}
         found = [name for name in self.found if name not in self.values]
         return recognised(found, parts, given=given, likely=options.likely, origin=self.origin)
 
     def others(self, keys: Mapping[str, str]) -> list[str]:
-        """Return the columns that have a name, and are none of these nor named as values."""
+        """Return the named columns that are not in these columns and not named as values."""
         used = {*keys.values(), *self.values}
         return [name for name in self.found if name.strip() and name not in used]
 
     @cached_property
     def sample(self) -> pl.DataFrame:
-        """The first rows, with lists as text, and nothing of what holds more than that."""
+        """Return the first rows, with lists as text, without columns that are nested deeper."""
         rows = self.reader.head(SAMPLE).rename(dict(self.aliases), strict=False)
         rows = open_nested(rows, self.nested)
         schema = rows.schema  # each look at it takes as long as there are columns
@@ -186,7 +220,12 @@ def sniff(
     columns = {role: tuple(table.pieces.get(name, (name,))) for role, name in layout.keys.items()}
     asked = {} if layout.value_columns else table.asked
     used = dict.fromkeys(
-        [*itertools.chain(*columns.values()), *layout.value_columns, *asked.values()]
+        [
+            *itertools.chain(*columns.values()),
+            *layout.value_columns,
+            *asked.values(),
+            *(name for name, _ in (*table.only, *table.without)),
+        ]
     )
     needed = _outer_columns(used, table)
     types = table.schema or _renamed(reader.types(needed), aliases)
@@ -211,6 +250,8 @@ def sniff(
         nested=table.nested,
         aliases={name: own for name, own in aliases.items() if name in needed},
         asked=asked,
+        only=table.only,
+        without=table.without,
         is_found=layout.is_found,
         types_before=types_read_again({name: types[name] for name in (*joined, *by_attribute)}),
         order=(*in_order, *([ASKED] if asked else [])),
@@ -224,16 +265,21 @@ def _candidate(
     notes: list[str],
     aliases: Mapping[str, str],
 ) -> tuple[Candidate, ReadOptions]:
-    """Return the columns that may play a role, and the options with what they show of it."""
+    """Return the columns that may play a role, and the options that follow from them."""
     found = [aliases.get(name, name) for name in reader.names]
     schema: Mapping[str, pl.DataType] = {}
     inside: Sequence[str] = ()
     nested: tuple[str, ...] = ()
+    only: tuple[tuple[str, str], ...] = ()
+    without: tuple[tuple[str, str], ...] = ()
     if reader.place != "table" or not _are_enough(found, wanted, options, reader.origin):
         schema = _renamed(reader.types(reader.names), aliases)
-        said = [piece for name in options.columns.values() for piece in (name, *name.split(JOINED))]
+        named = [name for role, name in options.said.items() if role in wanted]
+        said = [piece for name in named for piece in (name, *name.split(JOINED))]
         inside = inner_names(schema)
         nested = tuple(name for name in said if name not in schema and name in inside)
+        only, without = _marked(inside, nested, wanted, notes)
+        nested += tuple(name for name, _ in (*only, *without))
         try:
             opened = open_nested(pl.Schema(schema).to_frame(), nested).schema
         except ParameterError as error:
@@ -241,7 +287,7 @@ def _candidate(
         objects = [
             name for name, dtype in opened.items() if dtype.is_nested() and not is_list(dtype)
         ]
-        likely = recognised(objects, wanted, given={}, likely=options.likely, origin=reader.origin)
+        likely = recognised(objects, wanted, likely=options.likely)
         found = [n for n in opened if n not in objects or n in (*said, *likely.values())]
         schema = opened
     options = _with_levels(reader, found, wanted, options, notes)
@@ -253,9 +299,44 @@ def _candidate(
             found = [name, *(other for other in found if other not in own)]
     options = _with_lists(found, schema, wanted, options, reader.origin)
     asked = asked_columns(found) if "source" not in wanted else {}
-    found = [name for name in found if name not in asked.values()]
-    table = Candidate(reader, wanted, found, aliases, schema, inside, nested, pieces, asked=asked)
+    if "source" in wanted and STATUS in found and any(name.startswith(ANSWER) for name in found):
+        without = ((STATUS, REJECTED),)
+        notes.append(
+            f"rows whose {STATUS} is Rejected are left out; to read them, remove this column"
+        )
+    used = (*asked.values(), *(name for name, _ in (*only, *without)))
+    found = [name for name in found if name not in used]
+    table = Candidate(
+        reader, wanted, found, aliases, schema, inside, nested, pieces,
+        asked=asked, only=only, without=without, columns_option=options.columns_option,
+    )  # fmt: skip
     return table, options
+
+
+def _marked(
+    inside: Sequence[str], nested: Sequence[str], wanted: Sequence[str], notes: list[str]
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Return the marks of annotations in Label Studio: those to read alone, and to leave out."""
+    named = {
+        mark: f"{name.rpartition('.')[0]}.{mark}"
+        for mark in (CANCELLED, GROUND_TRUTH)
+        for name in inside
+        if name.endswith(f".{mark}") and any(n.startswith(name.removesuffix(mark)) for n in nested)
+    }
+    if CANCELLED not in named:
+        return (), ()
+    without = ((named[CANCELLED], "true"),)
+    truth = named.get(GROUND_TRUTH)
+    if "source" not in wanted:
+        return (((truth, "true"),) if truth else ()), without
+    notes.append(f"annotations with {CANCELLED} are left out")
+    if truth is None:
+        return (), without
+    notes.append(
+        f"annotations with {GROUND_TRUTH} are no claims and are left out; to use them as known "
+        "truths, give the file as known= or --known, too"
+    )
+    return (), (*without, (truth, "true"))
 
 
 def _renamed(schema: pl.Schema, aliases: Mapping[str, str]) -> dict[str, pl.DataType]:
@@ -269,7 +350,7 @@ def _are_enough(
     if options.wide is not None or any(parts_of_name(n, found) for n in options.said.values()):
         return False
     options = with_whole_fact(found, wanted, options, origin, [])
-    chosen = recognised(found, wanted, given=options.columns, likely=options.likely, origin=origin)
+    chosen = options.match(found, wanted, origin)
     return not lacking_parts(chosen, wanted)
 
 
@@ -283,9 +364,7 @@ def _with_levels(
     """Let the levels of an index name the entity, where no column does."""
     if not reader.levels or "entity" not in wanted or "entity" in options.columns:
         return options
-    chosen = recognised(
-        found, wanted, given=options.columns, likely=options.likely, origin=reader.origin
-    )
+    chosen = options.match(found, wanted, reader.origin)
     levels = [name for name in reader.levels if name not in chosen.values()]
     if "entity" in chosen or not levels:
         return options
@@ -309,7 +388,7 @@ def _with_lists(
     is_said = "value" in options.said or options.wide is not None
     if "value" not in wanted or is_said or len(lists) != 1:
         return options
-    if "value" in recognised(found, ["value"], given={}, origin=origin):
+    if "value" in recognised(found, ["value"]):
         return options
     return replace(options, likely={**options.likely, "value": lists[0]})
 
@@ -329,7 +408,11 @@ def _outer_columns(used: Iterable[str], table: Candidate) -> tuple[str, ...]:
 def _require_plain_cells(
     table: Candidate, layout: Layout, types: Mapping[str, pl.DataType]
 ) -> None:
-    columns = [(role, name) for role, name in layout.keys.items() if name not in table.pieces]
+    columns = [
+        (role, piece)
+        for role, name in layout.keys.items()
+        for piece in table.pieces.get(name, (name,))
+    ]
     for role, name in (*columns, *((layout.cells_are, name) for name in layout.value_columns)):
         if role != "value" or not is_list(types[name]):
             require_plain(table.origin, role, name, types[name])
@@ -350,7 +433,7 @@ def require_plain(origin: str, role: str, name: str, dtype: pl.DataType) -> None
 
 
 class Spelling:
-    """The spelling of columns in the first of several tables that has them; others follow.
+    """Spelling of columns in the first of several tables that has them; it applies to all tables.
 
     Offices write ``SKU`` in one list and ``sku`` in the next: without this, no two sources would
     speak of the same.
@@ -372,7 +455,7 @@ class Spelling:
         return [f"columns that files spell differently are one: {', '.join(pairs[:6])}{more}"]
 
     def aliases(self, found: Sequence[str]) -> dict[str, str]:
-        """Return the columns that only their spelling tells from earlier ones, with that."""
+        """Return the columns that differ only in spelling from earlier ones, with that spelling."""
         simple = [simple_name(name).replace("_", "") for name in found]  # e-mail is email
         here, times, called = set(found), Counter(simple), {}
         for name, as_ in zip(found, simple, strict=True):
@@ -387,44 +470,35 @@ class Spelling:
 
 
 def layout_of(table: Candidate, options: ReadOptions, notes: list[str]) -> Layout:
-    """Find out what the columns of a table are; note what the user should know of them."""
+    """Find the roles of the columns of a table; add notes for the user."""
     several = _said_columns(table, options)
     if several:
         others = {part: name for part, name in options.columns.items() if part != "value"}
         options, table = replace(options, columns=others), replace(table, values=several)
-        layout = _by(options.wide or "attributes", table, options)._replace(value_columns=several)
+        layout = _said(options.wide or "attributes", table, options)._replace(value_columns=several)
         note_unread(table, layout, notes)
         notes += notes_of_numbered(layout, options.kind) if options.wide is None else ()
         return layout
-    long = recognised(
-        table.found, table.wanted, given=options.columns, likely=options.likely, origin=table.origin
-    )
+    long = options.match(table.found, table.wanted, table.origin)
     lacking = lacking_parts(long, table.wanted)
     if options.wide is not None:
-        layout = _by(options.wide, table, options)
+        layout = _said(options.wide, table, options)
         note_unread(table, layout, notes)
         note_like(layout, notes)
         return layout
     if not lacking:
         note_left(table, options, long, notes)
         return Layout(long)
+    spare = table.others(long)
+    is_truth = "source" not in table.wanted
+    if is_truth and lacking == ["entity"] and len(spare) == 1:
+        return Layout({"entity": spare[0], **long})
     found = _recognised(table, options)
     if found is None:
         raise unclear(table, long, lacking)
     note_unread(table, found, notes)
     note_like(found, notes)
     return found._replace(is_found=True)
-
-
-def _by(wide: Wide, table: Candidate, options: ReadOptions) -> Layout:
-    """Return the layout of a table that is said to be wide by this."""
-    by = {"attributes": _by_attributes, "sources": _by_sources, "entities": _by_entities,
-          "samples": _by_samples}  # fmt: skip
-    options = replace(options, wide=wide)
-    layout = by[wide](table, options)
-    if layout is None:
-        raise MissingColumn(asked_for_keys(table, options))
-    return layout
 
 
 def _said_columns(table: Candidate, options: ReadOptions) -> tuple[str, ...]:
@@ -435,7 +509,7 @@ def _said_columns(table: Candidate, options: ReadOptions) -> tuple[str, ...]:
     if several and options.wide in (None, "attributes") and "attribute" in options.columns:
         raise ParameterError(
             f"columns: the value is in several columns, {quoted_list(several)}, so each is an "
-            "attribute; leave out the attribute, or say --wide sources if each is a source"
+            "attribute; leave out the attribute, or use --wide sources if each is a source"
         )
     for part, name in options.columns.items():
         if part != "value" and name in several:
@@ -444,48 +518,101 @@ def _said_columns(table: Candidate, options: ReadOptions) -> tuple[str, ...]:
 
 
 def _recognised(table: Candidate, options: ReadOptions) -> Layout | None:
-    """Return the layout of a wide table, where it is plain."""
+    """Return the layout of a wide table, if it is clear."""
     if options.columns.keys() & {"value", "claim"}:
         return None
+    if "source" not in table.wanted and options.likely.get("attribute") in table.found:
+        return None  # the attributes of known truths are in rows, as those of the claims
     if "source" not in table.wanted or "source" in table.parts(("source",), options):
-        layout = _by_attributes(table, options) if "value" in table.wanted else None
+        layout = _layout("attributes", table, options) if "value" in table.wanted else None
         return layout if layout and _are_attributes(table, layout, options) else None
-    layout = _by_sources(table, options)
+    layout = _layout("sources", table, options)
     return layout if layout and _are_sources(table.sample, layout) else None
 
 
-def _spread(table: Candidate, keys: Mapping[str, str]) -> tuple[str, ...]:
+def _said(wide: Wide, table: Candidate, options: ReadOptions) -> Layout:
+    """Return the layout of a table whose format the user has named."""
+    layout = _layout(wide, table, options)
+    if layout is not None:
+        return layout
+    keys = _keys(wide, table, options)
+    required = ("source", "entity", "fact") if wide != "sources" else table.wanted[1:2]
+    parts = [part for part in required if part in _parts(wide, table)]
+    lacking = [part for part in parts if part not in keys]
+    if not lacking:
+        raise MissingColumn(
+            f"{table.origin}: no column is left that could hold values; check --columns"
+        )
+    raise MissingColumn(
+        missing_column(table.found, keys, lacking, table.origin, table.columns_option)
+    )
+
+
+def _parts(wide: Wide, table: Candidate) -> list[str]:
+    """Return the roles that columns of a wide table play in each row."""
+    by_names = {"attributes": ("attribute",), "sources": ("source",), "entities": KEYS}
+    others = ("value", "claim", *by_names.get(wide, ()))
+    return [part for part in table.wanted if part not in others]
+
+
+def _keys(wide: Wide, table: Candidate, options: ReadOptions) -> dict[str, str]:
+    """Return the columns of these roles; the first that is left may be the entity."""
+    parts = _parts(wide, table)
+    keys = table.parts(parts, options)
+    entity = next((part for part in parts if part in ("entity", "fact")), None)
+    if entity is not None and entity not in keys:
+        found = _entity_among(table.sample, table.others(keys), keys)
+        keys |= {} if found is None else {entity: found}
+    return {part: keys[part] for part in parts if part in keys}
+
+
+def _layout(wide: Wide, table: Candidate, options: ReadOptions) -> Layout | None:
+    """Return the layout of a wide table; None where its keys or values are not known."""
+    cells = "claim" if "claim" in table.wanted else "value"
+    if wide == "attributes" and cells == "claim":
+        raise ParameterError("wide='attributes' is not for binary claims, which have none")
+    keys = _keys(wide, table, options)
+    needs_source = wide in ("sources", "entities") and "source" not in table.wanted
+    if needs_source or lacking_parts(keys, _parts(wide, table)):
+        return None
+    columns = _spread(table, keys)
+    if wide == "samples":
+        columns = table.values or _numbered(table, keys) or columns
+    if wide == "sources":
+        columns = [name for name in columns if simple_name(name) not in TRUTH_NAMES]
+        descriptions = _descriptions(table.sample, columns)
+        columns = [name for name in columns if name not in descriptions]
+    entity = "fact" if "fact" in table.wanted else "entity"
+    names_are = {"attributes": "attribute", "sources": "source", "samples": "sample"}
+    return Layout(keys, tuple(columns), names_are.get(wide, entity), cells) if columns else None
+
+
+def _spread(table: Candidate, keys: Mapping[str, str]) -> Sequence[str]:
     """Return the columns that hold values: all others, but for times at which rows were written.
 
     Mechanical Turk marks the columns that are answers: then only these.
     """
-    if table.values:
-        return tuple(table.values)
     others = table.others(keys)
     answers = [name for name in others if name.startswith(ANSWER)]
-    return tuple(answers or [name for name in others if not is_stamp(name)])
+    answers = [name for name in answers if not _is_remark(table, name)] or answers
+    return table.values or answers or [name for name in others if not is_stamp(name)]
 
 
-# --- by attributes --------------------------------------------------------------------------------
-
-
-def _by_attributes(table: Candidate, options: ReadOptions) -> Layout | None:
-    """Return a layout with a row for each source and entity; None where these are not known."""
-    if "value" not in table.wanted:
-        raise ParameterError("wide='attributes' is not for binary claims, which have none")
-    parts = [part for part in table.wanted if part not in ("attribute", "value")]
-    keys = table.parts(parts, options)
-    if "entity" not in keys:
-        entity = _entity_among(table.sample, table.others(keys), keys)
-        keys = {**keys, "entity": entity} if entity is not None else keys
-    if lacking_parts(keys, parts):
-        return None
-    spread = _spread(table, keys)
-    return Layout(keys, spread, "attribute", "value") if spread else None
+def _is_remark(table: Candidate, name: str) -> bool:
+    """Return True for an answer in free text: by its name, or if most texts are sentences."""
+    if simple_name(name.removeprefix(ANSWER)) in REMARKS:
+        return True
+    texts = table.sample[name]
+    if texts.dtype != pl.String:
+        return False
+    texts = texts.filter(texts.str.strip_chars() != "")
+    n_sentences = int((texts.str.count_matches(r"\S+") >= WORDS_OF_A_SENTENCE).sum())
+    are_sentences = len(texts) >= FEWEST_ROWS and n_sentences >= len(texts) / 2
+    return are_sentences and texts.n_unique() >= MOSTLY_DIFFERENT * len(texts)
 
 
 def _entity_among(rows: pl.DataFrame, names: Sequence[str], keys: Mapping[str, str]) -> str | None:
-    """Return the first column as the entity if, with the source, it is never the same twice.
+    """Return the first column as the entity if no source has the same value in it twice.
 
     That is evidence only if there are several rows, and sources have several of them.
     """
@@ -530,24 +657,6 @@ def _are_repeated(
     return bool(rows.select(keys.is_duplicated().mean() > MOST_REPEATED).item())
 
 
-# --- by samples -----------------------------------------------------------------------------------
-
-
-def _by_samples(table: Candidate, options: ReadOptions) -> Layout | None:
-    """Return a layout with a row for each source and item; None where these are not known."""
-    parts = [part for part in table.wanted if part not in ("value", "claim")]
-    keys = table.parts(parts, options)
-    entity = "fact" if "fact" in table.wanted else "entity"
-    if entity not in keys:
-        found = _entity_among(table.sample, table.others(keys), keys)
-        keys = {**keys, entity: found} if found is not None else keys
-    if lacking_parts(keys, parts):
-        return None
-    cells = "claim" if "claim" in table.wanted else "value"
-    spread = table.values or _numbered(table, keys) or _spread(table, keys)
-    return Layout(keys, tuple(spread), "sample", cells) if spread else None
-
-
 def _numbered(table: Candidate, keys: Mapping[str, str]) -> tuple[str, ...]:
     """Return the columns that are numbered, if there are any: the others are no samples."""
     groups = numbered_alike(table.others(keys))
@@ -560,30 +669,8 @@ def _numbered(table: Candidate, keys: Mapping[str, str]) -> tuple[str, ...]:
     return groups[0] if groups else ()
 
 
-# --- by sources -----------------------------------------------------------------------------------
-
-
-def _by_sources(table: Candidate, options: ReadOptions) -> Layout | None:
-    """Return a layout with a row for each item; None where the entity is not known."""
-    entity = "fact" if "fact" in table.wanted else "entity"
-    if "source" not in table.wanted:
-        return None
-    parts = [part for part in table.wanted if part not in ("source", "value", "claim")]
-    keys = table.parts(parts, options)
-    if entity not in keys:
-        found = _entity_among(table.sample, table.others(keys), keys)
-        if found is None:
-            return None
-        keys = {entity: found, **keys}
-    spread = [name for name in _spread(table, keys) if simple_name(name) not in TRUTH_NAMES]
-    descriptions = _descriptions(table.sample, spread)
-    spread = [name for name in spread if name not in descriptions]
-    cells = "claim" if "claim" in table.wanted else "value"
-    return Layout(keys, tuple(spread), "source", cells) if spread else None
-
-
 def _descriptions(rows: pl.DataFrame, names: Sequence[str]) -> set[str]:
-    """Return columns of text that are no sources, since they have nothing in common with others.
+    """Return columns of text that are not sources, since they share no values with other columns.
 
     They are the wording of a question, which differs in each row, a category or a remark (words
     that no other column ever has), or the same in all rows. Capitals make no difference. There
@@ -620,13 +707,10 @@ def _are_sources(rows: pl.DataFrame, layout: Layout) -> bool:
 
     It has to be two others: attributes come in pairs that agree, such as planned and actual times.
     """
-    names = layout.value_columns[:MOST_COMPARED]
     schema = rows.schema
-    return _agree(rows.select(rendered(pl.col(name), schema[name]) for name in names))
-
-
-def _agree(texts: pl.DataFrame) -> bool:
-    """Return True if most columns agree with two others each far more often than by chance."""
+    texts = rows.select(
+        rendered(pl.col(name), schema[name]) for name in layout.value_columns[:MOST_COMPARED]
+    )
     agreements: dict[str, list[float]] = {name: [] for name in texts.columns}
     for one, other in itertools.combinations(texts.columns, 2):
         agreement = _kappa(texts[one], texts[other])
@@ -652,27 +736,13 @@ def _kappa(one: pl.Series, other: pl.Series) -> float:
     return 1.0 if expected == 1.0 else (observed - expected) / (1.0 - expected)
 
 
-# --- by entities ----------------------------------------------------------------------------------
-
-
-def _by_entities(table: Candidate, options: ReadOptions) -> Layout | None:
-    """Return a layout with a row for each source; None where the source is not known."""
-    if "source" not in table.wanted:
-        return None
-    keys = table.parts([part for part in table.wanted if part in ("source", *CARRYING)], options)
-    spread = _spread(table, keys) if "source" in keys else ()
-    if "claim" in table.wanted:
-        return Layout(keys, spread, "fact", "claim") if spread else None
-    return Layout(keys, spread, "entity", "value") if spread else None
-
-
 def is_unique(rows: pl.DataFrame, names: Sequence[str]) -> bool:
     """Return True if the columns identify each row."""
     return bool(rows.select(pl.struct(*names).is_unique().all()).item())
 
 
 def describe_plans(plans: Iterable[ReadPlan], kind: Kind) -> list[str]:
-    """Return notes on what wide tables were taken for; tables that are alike get one."""
+    """Return notes on how wide tables were read; similar tables get a single note."""
     alike = dict[object, ReadPlan]()
     for plan in plans:
         if plan.is_found:
@@ -706,8 +776,8 @@ def notes_of_numbered(layout: Layout | ReadPlan, kind: Kind) -> Iterator[str]:
         others = len(group) < len(layout.value_columns)
         named = f", with --columns {shlex.quote(f'value={JOINED.join(group)}')}" if others else ""
         yield (
-            f"{quoted_list(group)} are taken as attributes, of which each has a truth of its own; "
-            f"if {if_so}, say wide='samples' or --wide samples{named}"
+            f"{quoted_list(group)} are read as attributes, each with its own truth; "
+            f"if {if_so}, use wide='samples' or --wide samples{named}"
         )
 
 
@@ -717,17 +787,27 @@ def note_unread(table: Candidate, layout: Layout, notes: list[str]) -> None:
     for name in table.others(layout.keys):
         if name in layout.value_columns:
             continue
-        if is_stamp(name):
+        if is_stamp(name) and not _is_of_item(table, name, layout.keys):
             notes.append(like_note(name, "time"))
         else:
             left.append(name)
     if left and layout.names_are == "source":
         notes.append(
-            f"not read, since not taken as sources: {quoted_list(left)}; if they are, name all "
-            "that are: --columns value=NAME+OTHER"
+            f"not read, as they do not look like sources: {quoted_list(left)}; if they are "
+            "sources, name them all: --columns value=NAME+OTHER"
         )
     elif left:
-        notes.append(f"not read: {quoted_list(left)}")
+        remarks = [name for name in left if name.startswith(ANSWER)]
+        left = [name for name in left if name not in remarks]
+        notes += [f"not read: {quoted_list(left)}"] if left else []
+        if remarks and not table.values:
+            option = shlex.quote(f"value={JOINED.join((*layout.value_columns, *remarks))}")
+            notes.append(
+                f"not read, as they are free text: {quoted_list(remarks)}; to judge them as "
+                f"labels, use --columns {option}"
+            )
+        elif remarks:
+            notes.append(f"not read: {quoted_list(remarks)}")
 
 
 def note_left(
@@ -737,7 +817,7 @@ def note_left(
     left = table.others(keys)
     for name in left:
         part = column_like(name)
-        if part is not None:
+        if part is not None and not (part == "time" and _is_of_item(table, name, keys)):
             notes.append(like_note(name, part))
     others = [name for name in left if column_like(name) is None]
     is_plain = not options.samples and not options.carrying
@@ -746,14 +826,26 @@ def note_left(
     if "value" in options.columns and "attribute" not in keys and others:
         notes.append(
             f"not read: {quoted_list(others)}; if each is an attribute, leave out the value and "
-            "say wide='attributes' or --wide attributes"
+            "use wide='attributes' or --wide attributes"
         )
+
+
+def _is_of_item(table: Candidate, name: str, keys: Mapping[str, str]) -> bool:
+    """Return True if a time belongs to the item: all claims on an item have the same time."""
+    own = [keys[part] for part in ("entity", "fact", "attribute") if part in keys]
+    rows = table.sample
+    if not own or name not in rows.columns:
+        return False
+    items = rows.group_by(own).agg(rows=pl.len(), times=pl.col(name).n_unique())
+    shared = items.filter(pl.col("rows") > 1)
+    is_same = bool(len(shared) and (items["times"] == 1).all())
+    return is_same and rows[name].n_unique() > 1
 
 
 def _notes_of_keys(
     rows: pl.DataFrame, keys: Mapping[str, str], others: Sequence[str]
 ) -> Iterator[str]:
-    """Note a column that tells apart what a source says several times of one item.
+    """Note a column that distinguishes several claims of one source on one item.
 
     It has to do so in all rows, and have few values: a remark would be different in each row.
     """
@@ -764,12 +856,15 @@ def _notes_of_keys(
         is_few = 1 < rows[name].n_unique() <= len(rows) / 4
         if is_few and is_unique(rows, [*own, name]):
             option = shlex.quote(f"entity={keys['entity']}{JOINED}{name}")
-            means = f"if it is a part of the entity, say --columns {option}"
+            means = f"if it is a part of the entity, use --columns {option}"
+            if simple_name(name) in SETTINGS:
+                option = shlex.quote(f"source={keys['source']}{JOINED}{name}")
+                means = f"if it is a part of the source, use --columns {option}"
             if simple_name(name) in SAMPLE_NAMES:
-                means = "if it numbers samples, say samples=True or --samples"
+                means = "if it numbers samples, use samples=True or --samples"
             yield (
-                f"column '{in_short(name)}' is not read, and tells apart what a source says of one "
-                f"item; {means}"
+                f"column '{in_short(name)}' is not read, but distinguishes several claims of a "
+                f"source on one item; {means}"
             )
 
 
@@ -781,32 +876,19 @@ def note_like(layout: Layout, notes: list[str]) -> None:
             notes.append(like_note(name, part, f"is taken as {with_article(layout.names_are)}"))
 
 
-def asked_for_keys(table: Candidate, options: ReadOptions) -> str:
-    """Return a message that asks what a row of a wide table is about."""
-    both = ("source", "fact" if "fact" in table.wanted else "entity")
-    of_layout = {"attributes": both, "samples": both, "entities": ("source",)}
-    parts = of_layout.get(options.wide or "", table.wanted[1:2])
-    parts = tuple(part for part in parts if part in table.wanted)
-    keys = table.parts(parts, options)
-    lacking = [part for part in parts if part not in keys]
-    if not lacking:
-        return f"{table.origin}: no column is left that could hold values; check --columns"
-    return missing_column(table.found, keys, lacking, table.origin)
-
-
 def with_whole_fact(
     found: Sequence[str], wanted: Sequence[str], options: ReadOptions, origin: str, notes: list[str]
 ) -> ReadOptions:
-    """Let entity and attribute name a fact together, as they name an item elsewhere.
+    """Join entity and attribute to the name of a fact.
 
-    Else facts of an entity that differ in their attribute would be taken for one.
+    Without this, facts of an entity with different attributes would count as one fact.
     """
     if "fact" not in wanted or "fact" in options.said or options.wide is not None:
         return options
-    told = recognised(found, wanted, given=options.columns, likely=options.likely, origin=origin)
+    told = options.match(found, wanted, origin)
     fact = told.get("fact", "")
     left = [name for name in found if name not in told.values()]
-    attribute = recognised(left, ["attribute"], given={}, origin=origin).get("attribute")
+    attribute = recognised(left, ["attribute"]).get("attribute")
     if attribute is None or simple_name(fact) not in ("entity", *USUAL_NAMES["entity"]):
         return options
     notes.append(f"'{in_short(fact)}' and '{in_short(attribute)}' together name the fact")
@@ -814,10 +896,11 @@ def with_whole_fact(
 
 
 def unclear(table: Candidate, long: Mapping[str, str], lacking: Sequence[str]) -> MissingColumn:
-    """Return an error that shows what is missing, the first row, and what can be said."""
+    """Return an error with the missing roles, the first row, and the options that help."""
     spare = table.others(long)
     if len(spare) < 2 and not table.inside:
-        missing = missing_column(table.found, long, lacking, table.origin)
+        option = table.columns_option
+        missing = missing_column(table.found, long, lacking, table.origin, option)
         return MissingColumn("; ".join([missing, *_by_place(table, long)]))
     rows = table.sample.head(1)
     cells = rows.row(0, named=True) if len(rows) else dict.fromkeys(table.found, "")
@@ -825,9 +908,18 @@ def unclear(table: Candidate, long: Mapping[str, str], lacking: Sequence[str]) -
     entity = next((part for part in table.wanted if part in ("entity", "fact")), "entity")
     source, about = _option("source", long), _option(entity, long)
     names_source = "source" in table.wanted
-    choices = [f"if a row is one claim, say --columns {','.join(f'{p}=NAME' for p in lacking)}"]
+    if not names_source:  # known truths
+        parameter, said = table.columns_option, ",".join(f"{part}=NAME" for part in lacking)
+        choices = [f"use --{parameter.replace('_', '-')} {said}"]
+        choices.append(f"in Python: {parameter}={{'{lacking[0]}': 'NAME'}}")
+        return MissingColumn(
+            f"{table.origin}: no column {quoted_list(lacking)} among {quoted_list(table.found)} "
+            f"(the first row: {', '.join(shown)})",
+            choices,
+        )
+    choices = [f"if a row is one claim, use --columns {','.join(f'{p}=NAME' for p in lacking)}"]
     if {"fact", "claim"} <= set(map(simple_name, table.found)):
-        choices.insert(0, "if rows call facts true or false, say kind='binary' or --kind binary")
+        choices.insert(0, "if rows call facts true or false, use kind='binary' or --kind binary")
     if "value" in table.wanted:
         keys = f"{source},{about}" if names_source else about
         choices.append(
@@ -845,7 +937,7 @@ def unclear(table: Candidate, long: Mapping[str, str], lacking: Sequence[str]) -
     wide = "attributes" if "value" in table.wanted else "sources"
     choices.append(f"in Python: columns={{'{lacking[0]}': 'NAME'}}, wide='{wide}', and so on")
     if table.inside:
-        within = "cells hold lists and objects, and what is in them can be named"
+        within = "cells hold lists and objects, whose entries can be named"
         choices.append(f"{within}: {quoted_list(table.inside)}{_inner_option(table, lacking)}")
     return MissingColumn(
         f"{table.origin}: no column {quoted_list(lacking)} among {quoted_list(table.found)} "
@@ -855,9 +947,9 @@ def unclear(table: Candidate, long: Mapping[str, str], lacking: Sequence[str]) -
 
 
 def _inner_option(table: Candidate, lacking: Sequence[str]) -> str:
-    """Return the option that names what is inside cells, where all of it has usual names."""
+    """Return the option that names the columns inside cells, if all have usual names."""
     whole = {name.rpartition(".")[2]: name for name in reversed(table.inside)}
-    found = recognised(list(whole), lacking, given={}, origin=table.origin)
+    found = recognised(list(whole), lacking)
     if lacking_parts(found, lacking):
         return ""
     option = ",".join(f"{part}={whole[name]}" for part, name in found.items())

@@ -1,4 +1,4 @@
-"""What a crowd's labels are asked: who confuses what, how likely each label is, which are hard."""
+"""Describe labels of a crowd: who confuses what, how likely labels are, which items are hard."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from veracity import kernels
 from veracity.algorithms.labels import spread_labels
 from veracity.algorithms.rules import clamp_labels, label_probabilities, label_scores
 from veracity.encoding.block import SAME, Block, FloatArray
 from veracity.errors import ParameterError, TooLarge
-from veracity.kernels.loading import kernels
 from veracity.naming import as_text
-from veracity.reading.schema import Kind, keys_of
+from veracity.reading.roles import Kind, keys_of
 from veracity.result.records import free_names, in_own_names, own_names
 
 if TYPE_CHECKING:
     from veracity.result import Result
 
 MOST_LABELS = 100
-"""Distinct values beyond which confusing one with another means little."""
+"""Largest number of distinct values for which confusions are computed."""
 
 MOST_COLUMNS = 1_000
-"""Labels beyond which a column for each serves nobody."""
+"""Largest number of labels that get a column each."""
 
 MOST_CELLS = 20_000_000
-"""Rows of a table of confusions beyond which nobody reads it."""
+"""Largest number of rows of a table of confusions."""
 
 
 # --- who confuses what ----------------------------------------------------------------------------
 
 
 def confusions_of(result: Result) -> pl.DataFrame:
-    """One row per source, true label and label said: see `Result.confusions`."""
+    """Return one row per source, true label and claimed label: see `Result.confusions`."""
     encoded = result.encoded
     labels = pl.Series([True, False]) if result.kind == "binary" else encoded.names.labels
     _check_labels(result, len(labels))
@@ -65,13 +65,13 @@ def confusions_of(result: Result) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class ConfusionsOfBlock:
-    """Counts [source, true label, label said] of a block, as far as labels are plausible."""
+    """Counts [source, true label, claimed label] of a block, weighted by plausibilities."""
 
     kind: Kind
     shape: tuple[int, int]
 
     def __call__(self, block: Block, plausibility: FloatArray) -> FloatArray:
-        """The counts, which add up."""
+        """Return the counts; those of several blocks can be added."""
         n_sources, n_labels = self.shape
         if self.kind == "categorical":
             label = spread_labels(plausibility, block, n_labels)
@@ -83,9 +83,9 @@ class ConfusionsOfBlock:
 
 
 def _learned(result: Result, shape: tuple[int, ...]) -> FloatArray | None:
-    """The confusions that the algorithm itself learned, if it does, and they are of these names."""
+    """Return the confusions that the algorithm learned; None if it learns none for these labels."""
     fitted = result.fitted
-    learned = None if fitted is None else fitted.algorithm.confusion(fitted.state)
+    learned = None if fitted is None else fitted.description.confusion
     return learned if learned is not None and learned.shape == shape else None
 
 
@@ -106,9 +106,9 @@ def _check_labels(result: Result, n_labels: int) -> None:
 def probabilities_of(
     result: Result, columns: Mapping[str, str] = MappingProxyType({})
 ) -> pl.DataFrame:
-    """One row per item, one column per label: see `Result.probabilities`.
+    """Return one row per item and one column per label: see `Result.probabilities`.
 
-    `columns` says what the user calls those that name the items; no label changes that.
+    `columns` has the user's names for the columns that name the items; labels do not change them.
     """
     if result.kind == "numeric":
         raise ParameterError("probabilities are of labels, not for numeric claims")
@@ -138,9 +138,9 @@ def probabilities_of(
 
 
 def _of_every_label(result: Result, labels: pl.Series) -> FloatArray | None:
-    """Return [item, label] where the algorithm judges labels that nobody claims of an item, too."""
+    """Return [item, label] if the algorithm also judges labels that nobody claims of an item."""
     fitted = result.fitted
-    if fitted is None or fitted.algorithm.confusion(fitted.state) is None:
+    if fitted is None or fitted.description.confusion is None:
         return None
     here, found = result.fetch(), []
     for block in here.encoded.blocks:
@@ -156,7 +156,7 @@ def _of_every_label(result: Result, labels: pl.Series) -> FloatArray | None:
 
 
 def difficulty_of(result: Result) -> pl.DataFrame:
-    """One row per item, the hardest first: see `Result.difficulty`."""
+    """Return one row per item, the hardest first: see `Result.difficulty`."""
     if result.kind == "numeric":
         raise ParameterError("difficulty is of labels, not for numeric claims")
     here = result.fetch()
@@ -178,16 +178,16 @@ def difficulty_of(result: Result) -> pl.DataFrame:
 
 
 def _learned_difficulty(result: Result, block: Block) -> dict[str, FloatArray]:
-    """The column of difficulties that the algorithm itself learned, if it does."""
+    """Return the column of difficulties that the algorithm learned, if it learns any."""
     fitted = result.fitted
     learned = None if fitted is None else fitted.algorithm.difficulty(block, fitted.state)
     return {} if learned is None else {"difficulty": learned}
 
 
 def _entropy(block: Block, plausibility: FloatArray, kind: Kind) -> FloatArray:
-    """How unsure an item is, in bits; that no claimed value is true counts as one more value.
+    """Return the entropy of each item in bits; "no claimed value is true" counts as one more value.
 
-    Where several values may be true, it is the mean of that of each being true or false.
+    If several values may be true, it is the mean over the values of the entropy of true or false.
     """
     first = block.first_fact_of_item[:-1]
     if kind == "multiple":
@@ -205,7 +205,7 @@ def _x_log_x(x: FloatArray) -> FloatArray:
 
 
 def _agreement(block: Block, kind: Kind) -> FloatArray:
-    """The share of the pairs of claims on an item that say the same; NaN where there is no pair."""
+    """Return the share of the pairs of claims on an item that agree; NaN if there is no pair."""
     block = block.strongest_claims()[0] if kind == "categorical" else block
     same = block.n_supports_of_fact if kind != "binary" else block.n_affirming_of_item
     same = same.astype(np.float64)

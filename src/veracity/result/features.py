@@ -1,4 +1,4 @@
-"""What features of sources and items are worth, as a table and in words."""
+"""Describe the effect of features of sources and items, as a table and in words."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.base import Algorithm
+from veracity.algorithms.base import Algorithm, Description
 from veracity.algorithms.regression import Fit
 from veracity.algorithms.rules import sigmoid
 from veracity.algorithms.source_features import FeaturePart
 from veracity.encoding.block import FloatArray
-from veracity.fit.judging import Met
+from veracity.fit.judging import SourceSums
 
-FEATURE_TEXTS = ("of", "feature", "level", "rate", "words")
 FEATURE_NUMBERS = ("weight", "weight_low", "weight_high")
 
 NINETY = 1.6448536269514722
@@ -27,25 +26,25 @@ SAYS = {
     "tpr": "names what is true",
     "fpr": "names what is false",
 }
-"""What a source does more often if the rate is higher."""
+"""Words for what a source with a high rate is or does."""
 
 
 def features_table(
     algorithm: Algorithm[Any],
-    state: Any,
-    met: Met,
+    description: Description,
+    met: SourceSums,
     n_learned: float,
 ) -> pl.DataFrame | None:
-    """One row per rate and per feature, or level of one; None if there are no features.
+    """Return one row per rate and feature (or level of a feature); None if there are no features.
 
-    `met` tells how sure the facts are, and `n_learned` from how many claims weights were learned:
-    those at hand, or more.
+    `met` says how sure the facts are. `n_learned` is the number of claims from which the weights
+    were learned: those at hand, and perhaps earlier ones.
     """
     rows: list[tuple[Any, ...]] = []
     times = n_learned / max(float(met.counts[:, 1].sum()), 1.0)
     known = {
-        "source": (algorithm.source_features, algorithm.worth(state)),
-        "item": (algorithm.item_features, algorithm.worth_of_items(state)),
+        "source": (algorithm.source_features, description.source_effects),
+        "item": (algorithm.item_features, description.item_effects),
     }
     for of, (features, worth) in known.items():
         if features is not None:
@@ -67,8 +66,8 @@ def features_table(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _unsure(of: str, rate: str, fit: Fit, met: Met) -> tuple[FloatArray, FloatArray]:
-    """Of each row of features the variance of how often it was right, and of how many claims.
+def _unsure(of: str, rate: str, fit: Fit, met: SourceSums) -> tuple[FloatArray, FloatArray]:
+    """Return the variance of how often each row of features was right, and its number of claims.
 
     If a fact is true, a source that names it adds ``1 - tpr`` to what its tpr is learned from, and
     one that does not takes ``tpr`` away: the variances are the squares of these times p(1 - p).
@@ -85,9 +84,9 @@ def _unsure(of: str, rate: str, fit: Fit, met: Met) -> tuple[FloatArray, FloatAr
 
 
 def _against_mean(fit: Fit, parts: list[FeaturePart], mean_row: FloatArray) -> Fit:
-    """The weights of levels against the mean of their feature: what all have is of all.
+    """Return the weights of levels less the mean of their feature.
 
-    Else it would be as unsure as that of all what each level is worth.
+    Without this, each level's weight would be as unsure as the intercept.
     """
     change = np.eye(len(fit.weight))
     numbers = {part.feature for part in parts if part.level is None}
@@ -109,7 +108,7 @@ def _rows(parts: list[FeaturePart], rate: str, fit: Fit) -> Iterator[tuple[Any, 
 
 
 def _words(part: FeaturePart, rate: str, more: float) -> str:
-    """By how much more often a source of average features would do what the rate tells."""
+    """Say how much a feature changes the rate of a source whose other features are average."""
     points = f"{abs(100.0 * more):.1f} points {'more' if more > 0.0 else 'less'} often"
     per = f"each {part.scale:.3g} more: "
     return f"{per if part.level is None else ''}{SAYS[rate]} {points}"

@@ -1,11 +1,15 @@
-"""How sure the sources' rates are: intervals that many telling claims make narrow.
+"""Compute intervals for the sources' rates, which narrow as claims become more and clearer.
 
-A rate is a share of trials of which it is not quite known how they went: a source's claim was right
-as far as it is plausible. So its variance has five parts: that of a share of n trials; that of the
-trials' own outcomes, Σ p(1 - p) / n²; that all answers may be surer, or less sure, than they should
-be, which moves all of a source's trials alike; that another reading of the claims may be right,
-which does, too; and that the whole answer may lean towards some sources, which no number of claims
-can show. Known truths that a source met take away the last three.
+A rate is the share of a source's trials that succeed. Outcomes are uncertain: a claim is right with
+its plausibility p. The variance of a rate has five parts:
+
+1. the variance of a share of n trials;
+2. the variance of the outcomes, Σ p(1 - p) / n²;
+3. all answers may be too sure, or not sure enough, which moves all trials of a source together;
+4. another answer may be right, which moves them together, too;
+5. the whole answer may favour some sources, which no number of claims can show.
+
+Known truths about a source's items remove the last three.
 """
 
 from __future__ import annotations
@@ -18,30 +22,30 @@ from veracity.algorithms.base import Rates
 from veracity.algorithms.distributions import beta_quantile
 from veracity.algorithms.prior import UNLEARNED
 from veracity.encoding.block import FloatArray
-from veracity.fit.judging import Met
-from veracity.reading.schema import Kind
+from veracity.fit.judging import SourceSums
+from veracity.reading.roles import Kind
 
 LEVEL = 0.9
-"""How probable it is that a rate is in its interval."""
+"""Probability that a rate is in its interval."""
 
 SURER = 0.5
-"""By which factor, about, the log-odds of all answers may be wrong together (a standard error)."""
+"""Standard error of the common factor by which the log-odds of all answers may be wrong."""
 
 LEANING = 0.07
-"""The standard error of a rate about one half that stays however much a source claims: what sources
-of real data sets with known truths are off by, beyond all that their claims explain. It shrinks
-towards zero and one as the deviation of a share does."""
+"""Standard error that a rate of one half has even with endless claims. It was measured on real data
+sets with known truths: the errors of rates that the number of claims does not explain. It shrinks
+towards rates of zero and one, as the standard deviation of a share does."""
 
 
 class Range(NamedTuple):
-    """The lower and the upper end of an interval, of each source."""
+    """Lower and upper ends of an interval, one per source."""
 
     low: FloatArray
     high: FloatArray
 
 
 class Ranges(NamedTuple):
-    """The intervals of the rates."""
+    """Intervals of the rates."""
 
     tpr: Range
     fpr: Range
@@ -49,24 +53,24 @@ class Ranges(NamedTuple):
 
 
 def ranges_of(
-    met: Met,
+    met: SourceSums,
     kind: Kind,
     rates: Rates,
     accuracy_of_source: FloatArray,
     is_fixed: FloatArray,
     n_known: FloatArray,
 ) -> Ranges:
-    """Intervals of tpr, fpr and accuracy; a fixed source's rates are what they are.
+    """Return the intervals of tpr, fpr and accuracy; rates of fixed sources have no uncertainty.
 
-    `n_known` is how many facts with known truth each source has met.
+    `n_known` is the number of facts with known truth on which each source makes a claim.
 
-    A rate that the algorithm learned may lie outside what the claims tell, because a prior holds
-    it say: then the interval reaches to it.
+    A learned rate may lie outside the interval that the claims suggest, for example because of a
+    prior. Then the interval is extended to include it.
     """
-    met = Met(
+    met = SourceSums(
         *(
             part if name in ("swing", "doubt") else np.maximum(part, 0.0)
-            for name, part in zip(Met._fields, met, strict=True)
+            for name, part in zip(SourceSums._fields, met, strict=True)
         )
     )
     single_truth = kind == "categorical"
@@ -95,9 +99,9 @@ def beta_range(
     swing: FloatArray | float = 0.0,
     lean: FloatArray | float = LEANING,
 ) -> Range:
-    """The interval of a rate, with the variances of the successes: see the top of this file.
+    """Return the interval of a rate, given the variances of the successes (see the module).
 
-    It is that of a beta distribution (Jeffreys' prior) of as many trials as have that variance.
+    It is the interval of a beta distribution (Jeffreys' prior) with this variance.
 
     >>> nothing = np.zeros(1)
     >>> low, high = beta_range(nothing, nothing, nothing)
@@ -119,13 +123,14 @@ def beta_range(
 def _rate(
     successes: FloatArray,
     trials: FloatArray,
-    told: tuple[Met, FloatArray, FloatArray],
+    told: tuple[SourceSums, FloatArray, FloatArray],
     single_truth: bool,
 ) -> Range:
-    """The interval of a share of true facts, or of false ones: that they are so is unsure, too.
+    """Return the interval of a share of the true facts, or of the false facts.
 
-    With z for the truth of a fact, c for the claim and r for the rate, what is unsure of an item
-    is Var Σ z(c - r). Under a single truth Σ z = 1, and it is that of the fact that is claimed.
+    Which facts are true is uncertain, too. With z for the truth of a fact, c for the claim and r
+    for the rate, the variance of an item is Var Σ z(c - r). Under a single truth Σ z = 1, and it
+    is the variance of the claimed fact.
     """
     met, swing, lean = told
     unsure = met.unsure_supports
@@ -136,7 +141,7 @@ def _rate(
 
 
 def _reach(interval: Range, rate: FloatArray) -> Range:
-    """The interval, with the rate in it, if there is one."""
+    """Extend the interval to include the rate, if there is a rate."""
     return Range(np.fmin(interval.low, rate), np.fmax(interval.high, rate))
 
 

@@ -1,4 +1,4 @@
-"""Answers as users have their tables: one row per entity, and in their own column names."""
+"""Return answers like the user's tables: one row per entity, with the user's column names."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from veracity.errors import TooLarge
 from veracity.io.lazy import LazyTable
 from veracity.io.table_file import without_lists
 from veracity.naming import as_text, in_type
-from veracity.reading.roles import BETWEEN, JOINED
-from veracity.reading.schema import Kind, numbers_in
+from veracity.reading.roles import BETWEEN, JOINED, Kind, numbers_in
 
 if TYPE_CHECKING:
     from veracity.result import Result
 
 MOST_ATTRIBUTES = 10_000
-"""A table with more columns than these serves nobody."""
+"""Largest number of columns of a table of records."""
 
 
 def in_own_names(table: pl.DataFrame, columns: Mapping[str, str], kind: Kind) -> pl.DataFrame:
-    """A table with the columns of the claims as the user calls them.
+    """Return the table with the user's names for the columns of the claims.
 
     >>> truths = pl.DataFrame({"entity": ["x"], "value": ["1"], "claims": [3]})
     >>> in_own_names(truths, {"entity": "task", "value": "claims"}, "categorical").columns
@@ -32,10 +31,10 @@ def in_own_names(table: pl.DataFrame, columns: Mapping[str, str], kind: Kind) ->
 
 
 def own_names(names: Sequence[str], columns: Mapping[str, str], kind: Kind) -> dict[str, str]:
-    """What the user calls each of some columns.
+    """Return the user's names for some columns.
 
-    A column of ours that has the name of one of the user's gets a number. Several columns that were
-    named as the value are attributes, and no column of an answer has their names together.
+    A column of ours with the same name as one of the user's gets a number. If the user named
+    several columns as the value, they are attributes, and the column of values keeps its own name.
     """
     own = {part: name for part, name in columns.items() if part != "value" or JOINED not in name}
     if kind == "binary" and "claim" in own:
@@ -46,7 +45,7 @@ def own_names(names: Sequence[str], columns: Mapping[str, str], kind: Kind) -> d
 
 
 def _free(name: str, taken: Iterable[str]) -> str:
-    """The name, or else with the first number that makes it another."""
+    """Return the name; if it is taken, the name with the first number that makes it unique."""
     found, number = name, 1
     while found in taken:
         number += 1
@@ -55,7 +54,7 @@ def _free(name: str, taken: Iterable[str]) -> str:
 
 
 def free_names(names: Iterable[str], taken: Iterable[str]) -> list[str]:
-    """The names, with a number behind those that are taken."""
+    """Return the names, with a number added to those that are taken."""
     found, all_taken = list[str](), set(taken)
     for name in names:
         found.append(_free(name, all_taken))
@@ -64,7 +63,7 @@ def free_names(names: Iterable[str], taken: Iterable[str]) -> list[str]:
 
 
 def records_of(result: Result, *, plausibility: bool = False) -> pl.DataFrame:
-    """One row per entity, one column per attribute: see `Result.records`."""
+    """Return one row per entity and one column per attribute: see `Result.records`."""
     columns = result.run.input.columns
     truths = _needed(result, plausibility=plausibility)
     own_entity, types = columns.get("entity", "entity"), result.run.input.types
@@ -79,7 +78,7 @@ def records_of(result: Result, *, plausibility: bool = False) -> pl.DataFrame:
 
 
 def records_for_databases(result: Result, *, plausibility: bool = False) -> pl.DataFrame:
-    """The same as databases can have it: lists as one text, and names that differ in any case."""
+    """Return the records for a database: lists as text, and names that differ in more than case."""
     records = records_of(result, plausibility=plausibility)
     low = free_names((name.casefold() for name in records.columns), ())
     pairs = zip(records.columns, low, strict=True)
@@ -88,7 +87,7 @@ def records_for_databases(result: Result, *, plausibility: bool = False) -> pl.D
 
 
 def _parted(table: pl.DataFrame, own_entity: str, types: Mapping[str, str]) -> pl.DataFrame:
-    """The table with a column for each of several that make up the entity together."""
+    """Split the entity into its columns, if several columns make up the entity."""
     names = own_entity.split(JOINED)
     if len(names) == 1 or own_entity not in table.columns:
         return table
@@ -104,7 +103,7 @@ def _parted(table: pl.DataFrame, own_entity: str, types: Mapping[str, str]) -> p
 
 
 def _needed(result: Result, *, plausibility: bool) -> pl.DataFrame:
-    """The columns of the truths that records have; of truths in pieces nothing else is held."""
+    """Return only the columns of the truths that records need, piece by piece to save memory."""
     table = vars(result.tables)["truths"]
     sureness = "uncertainty" if result.kind == "numeric" else "plausibility"
     wanted = ["entity", "attribute", "fact", "value", *([sureness] if plausibility else [])]
@@ -117,7 +116,7 @@ def _needed(result: Result, *, plausibility: bool) -> pl.DataFrame:
 
 
 def _gathered(truths: pl.DataFrame, kind: Kind) -> pl.DataFrame:
-    """One row per item: where several values are true, they are a list."""
+    """Return one row per item; several true values are a list."""
     if kind != "multiple":
         return truths
     keys = [name for name in ("entity", "attribute") if name in truths.columns]
@@ -127,13 +126,13 @@ def _gathered(truths: pl.DataFrame, kind: Kind) -> pl.DataFrame:
 
 
 def _kinds_of_values(result: Result) -> dict[str, str]:
-    """What the values of each attribute were read as, if they were normalised."""
+    """Return the kind as which the values of each attribute were normalised, if they were."""
     read = (result.run.normalisation or {}).get("attributes", {})
     return {name: reading["kind"] for name, reading in read.items()}
 
 
 def _typed(values: pl.Series, own_type: str, kind: str | None) -> pl.Series:
-    """Values of the type that their column had, or that they were read as, if all can be."""
+    """Convert values to the type of their column, or of their normalised kind, if all allow it."""
     found = in_type(values, own_type)
     if found.dtype != pl.String:
         return found
@@ -147,9 +146,9 @@ def _typed(values: pl.Series, own_type: str, kind: str | None) -> pl.Series:
 def _wide(
     truths: pl.DataFrame, own_entity: str, types: Mapping[str, str], kinds: Mapping[str, str]
 ) -> pl.DataFrame:
-    """The attributes side by side, each with its plausibility behind it, if that is told.
+    """Return the attributes side by side, each followed by its plausibility if that is asked for.
 
-    They stand as the columns of the claims did, if they were columns, and have their types.
+    If they were columns of the claims, they have the same order and types as there.
     """
     attributes = truths["attribute"].unique().sort()
     place = {name: number for number, name in enumerate(types)}

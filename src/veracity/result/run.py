@@ -1,23 +1,22 @@
-"""What a run was: on what, by what, how it went."""
+"""Description of a run: its input, its algorithm, and how it went."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
-from typing import Any, get_args
+from typing import Any
 
 import polars as pl
 
 from veracity._version import __version__
 from veracity.algorithms.base import Algorithm
-from veracity.reading.normalise import Normalisation
-from veracity.reading.schema import Kind
+from veracity.reading.roles import Kind
 
 
 class _Keyed:
-    """What has fields, also by name in brackets."""
+    """Base class of objects whose fields can also be read by name in brackets."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in (own.name for own in fields(self)):  # type: ignore[arg-type]
@@ -27,12 +26,15 @@ class _Keyed:
 
 @dataclass(frozen=True, kw_only=True)
 class Input(_Keyed):
-    """The claims: where they came from, and how many there are of what."""
+    """Claims of a run: where they came from, and the numbers of sources, items and so on."""
 
     origin: str
     columns: Mapping[str, str] = field(default_factory=dict)
     shape: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
+    plans: list[dict[str, Any]] = field(default_factory=list)
+    """Role of each column, for each table of claims."""
+    no_value: list[str] = field(default_factory=list)
     rows: int = 0
     claims: int = 0
     sources: int = 0
@@ -43,7 +45,7 @@ class Input(_Keyed):
 
 @dataclass(frozen=True, kw_only=True)
 class Run(_Keyed):
-    """A run. Its fields can also be read as ``run["rounds"]``, as in ``run.json``."""
+    """Description of a run. Fields can also be read as ``run["rounds"]``, as in ``run.json``."""
 
     algorithm: str
     parameters: Mapping[str, Any]
@@ -54,142 +56,39 @@ class Run(_Keyed):
     prevalence: float | None = None
     rounds: int = 0
     converged: bool = True
+    tolerance: float = 0.0
+    """Change below which a round counts as converged."""
     trace: list[dict[str, float | None]] = field(default_factory=list)
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    findings: list[dict[str, str]] = field(default_factory=list)
+    """Reasons to doubt the answer: see `Result.findings`."""
     judged: bool = False
-    """Whether nothing was learned: the claims were judged by an earlier fit."""
-    readings: list[dict[str, Any]] = field(default_factory=list)
-    """Other ways to read the claims: see `Result.readings`."""
+    """True if nothing was learned because an earlier fit judged the claims."""
+    alternatives: list[dict[str, Any]] = field(default_factory=list)
+    """Other answers that the claims allow: see `Result.alternatives`."""
     seed: int = 0
-    """The seed by which questions are drawn."""
+    """Seed with which questions are drawn."""
     asked: list[dict[str, Any]] = field(default_factory=list)
-    """The questions whose answers were among the known truths: the names of the item as text, the
-    answer at the time and its plausibility, and how the question was drawn."""
+    """Questions whose answers were among the known truths: the names of the item as text, the
+    earlier answer, its plausibility, and how the question was drawn."""
     veracity: str | None = None
-    """The version that saved it; None if it was not saved."""
+    """Version of veracity that saved the run; None if it was not saved."""
     saved: str | None = None
-    files: list[str] = field(default_factory=list)
-    """The files it was saved as, beside ``run.json``."""
     csv: list[str] = field(default_factory=list)
-    """Tables that stand beside them for people, and that are never read."""
+    """Tables that were also written as CSV files; `load` does not read these."""
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """Return all fields as values that JSON can hold."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, told: Any) -> Run:
-        """The run that JSON tells of; a `ValueError` if it tells of none."""
-        wanted = {"kind", "algorithm", "parameters", "input", "trace", "converged", "rounds",
-                  "notes", "files"}  # fmt: skip
-        missing = wanted - set(told) if isinstance(told, dict) else wanted
-        if missing:
-            raise ValueError(f"run.json does not tell {', '.join(sorted(missing))}")
-        if told["kind"] not in get_args(Kind) or not isinstance(told["input"], dict):
-            raise ValueError("run.json tells of no claims")
-        own = {name: value for name, value in told.items() if name in _names(cls)}
-        given = {name: value for name, value in told["input"].items() if name in _names(Input)}
-        for name, value in (*own.items(), *given.items()):
-            if name in CHECKS and not CHECKS[name](value):
-                raise ValueError(f"run.json: what it tells of '{name}' cannot be")
-        return cls(**{**own, "input": Input(**given)})
-
-
-# --- whether JSON holds what a run tells ----------------------------------------------------------
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value < 2**62
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and abs(value) < 2**1023  # type: ignore[arg-type]
-
-
-def _is_share(value: object) -> bool:
-    return _is_number(value) and 0.0 <= value <= 1.0  # type: ignore[operator]
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _or_none(check: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: value is None or check(value)
-
-
-def _list_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, list) and all(map(check, value))
-
-
-def _map_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
-
-
-def _is_round(value: object) -> bool:
-    """Changes may be infinite, or not be told."""
-    return isinstance(value, dict) and all(
-        _is_count(number) if name == "round" else number is None or type(number) in (int, float)
-        for name, number in value.items()
-    )
-
-
-def _is_reading(value: object) -> bool:
-    if not isinstance(value, dict):
-        return False
-    lists = ("believes_more", "believes_less", "examples")
-    is_told = _is_text(value.get("reading")) and _is_share(value.get("differs"))
-    return is_told and all(_list_of(_is_text)(value.get(name)) for name in lists)
-
-
-def _is_asked(value: object) -> bool:
-    """Return True if this is a question that was answered."""
-    if not isinstance(value, dict):
-        return False
-    plausibility, inclusion = value.get("plausibility"), value.get("inclusion")
-    return (
-        _list_of(_is_text)(value.get("item"))
-        and _is_text(value.get("answer"))
-        and (plausibility is None or _is_share(plausibility))
-        and _is_share(inclusion)
-        and inclusion > 0.0  # type: ignore[operator]
-        and isinstance(value.get("drawn"), bool)
-        and _is_count(value.get("asked_of"))
-    )
-
-
-def _is_normalisation(value: object) -> bool:
-    """Whether it tells how values were normalised, as far as it is made again."""
-    if value is None:
-        return True
-    if not isinstance(value, dict):
-        return False
-    try:
-        Normalisation.from_json(value)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return False
-    return True
-
-
-CHECKS: dict[str, Callable[[object], bool]] = {
-    **dict.fromkeys(
-        ("rows", "claims", "sources", "items", "facts", "known", "rounds", "seed"), _is_count
-    ),
-    **dict.fromkeys(("algorithm", "origin"), _is_text),
-    **dict.fromkeys(("veracity", "saved"), _or_none(_is_text)),
-    **dict.fromkeys(("converged", "judged"), lambda value: isinstance(value, bool)),
-    **dict.fromkeys(("min_plausibility", "prevalence"), _or_none(_is_share)),
-    **dict.fromkeys(("notes", "files", "csv"), _list_of(_is_text)),
-    "parameters": lambda value: isinstance(value, dict),
-    **dict.fromkeys(("columns", "shape", "types"), _map_of(_is_text)),
-    "seconds": _map_of(_is_number),
-    "trace": _list_of(_is_round),
-    "readings": _list_of(_is_reading),
-    "asked": _list_of(_is_asked),
-    "normalisation": _is_normalisation,
-}
-"""What can be told of a run, and of its input."""
+    def from_json(cls, described: Mapping[str, Any]) -> Run:
+        """Make a run from the output of `to_json`; raise KeyError if a field is missing."""
+        own = {name: value for name, value in described.items() if name in _names(cls)}
+        given = {name: own["input"][name] for name in _names(Input) & set(own["input"])}
+        required = {name: own[name] for name in ("algorithm", "parameters", "kind")}
+        return cls(**{**own, **required, "input": Input(**given)})
 
 
 def _names(kind: type) -> set[str]:
@@ -197,13 +96,13 @@ def _names(kind: type) -> set[str]:
 
 
 def describe_parameters(algorithm: Algorithm[Any]) -> dict[str, Any]:
-    """The parameters of an algorithm, as JSON can hold them."""
+    """Return the parameters of an algorithm as values that JSON can hold."""
     described: dict[str, Any] = json.loads(json.dumps(_plain(algorithm), default=str))
     return described
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses and mappings as dictionaries with text for keys; nothing is copied."""
+    """Return dataclasses and mappings as dictionaries with text keys; values are not copied."""
     if hasattr(value, "described"):  # it holds tables, which are kept otherwise
         return value.described()
     if is_dataclass(value) and not isinstance(value, type):
@@ -213,8 +112,15 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def findings_table(rows: Sequence[Mapping[str, str]]) -> pl.DataFrame:
+    """Return one row per finding: its name, its severity, what was seen, its meaning, a remedy."""
+    names = ("name", "severity", "seen", "meaning", "remedy")
+    found = [{name: row.get(name, "") for name in names} for row in rows]
+    return pl.DataFrame(found, dict.fromkeys(names, pl.String))
+
+
 def notes_table(run: Run, number: str) -> pl.DataFrame:
-    """What a run was and what a user should know of it, as rows: about what, and what is said."""
+    """Return the description of a run and its notes as rows of topic and text."""
     told = {
         "run": number,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -227,5 +133,10 @@ def notes_table(run: Run, number: str) -> pl.DataFrame:
         "rounds": str(run.rounds),
         "converged": str(run.converged).lower(),
     }
-    rows = [*told.items(), *(("note", note) for note in run.notes)]
+    found = (f"{one['severity']}: {one['name']}: {one['seen']}" for one in run.findings)
+    rows = [
+        *told.items(),
+        *(("finding", text) for text in found),
+        *(("note", note) for note in run.notes),
+    ]
     return pl.DataFrame(rows, schema={"about": pl.String, "note": pl.String}, orient="row")

@@ -1,73 +1,84 @@
-"""From arrays back to tables: the names are put on what was found, part by part."""
+"""Turn arrays back into tables with names, part by part."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
 
-from veracity.algorithms.base import Algorithm, Copies, Rates
+from veracity import kernels
+from veracity.algorithms.base import Description, Rates
 from veracity.algorithms.numbers import difference
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import ratio
+from veracity.dependence import Copies
 from veracity.encoding.block import SAME, Block, FloatArray
 from veracity.encoding.names import Names
 from veracity.encoding.partitions import Encoded, Partition
-from veracity.fit.judging import Judged, Met
+from veracity.fit.judging import Judged, SourceSums
+from veracity.fit.loop import Learned
 from veracity.io.lazy import LazyTable
-from veracity.kernels.loading import kernels
-from veracity.reading.schema import Kind
+from veracity.reading.roles import Kind
+from veracity.result.alternatives import alternatives_table
+from veracity.result.crowds import confusions_of, difficulty_of, probabilities_of
 from veracity.result.features import features_table
 from veracity.result.intervals import ranges_of
+from veracity.result.records import records_of
+from veracity.result.run import findings_table
+
+if TYPE_CHECKING:
+    from veracity.result import Result
 
 SHOWN = 8
-"""So many truths are shown of a result."""
+"""Number of truths shown of a result."""
 
 
-class _Table:
-    """A field of a table that may be made piece by piece: it is collected when it is asked for."""
+Stored = TypeVar("Stored", pl.DataFrame, pl.DataFrame | None)
+
+
+class _Stored(Generic[Stored]):
+    """Field for a table that may be made on first use; None if the result does not have it."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, tables: Any, owner: type) -> pl.DataFrame:
-        if tables is None:
-            raise AttributeError(self._name)  # so the field has no default
-        table = vars(tables)[self._name]
-        if not isinstance(table, LazyTable):
-            return table  # type: ignore[no-any-return]
-        collected = table.collect()
-        if table.is_kept:
-            vars(tables)[self._name] = collected
-        return collected
+    def __get__(self, tables: Any, owner: type) -> Stored:
+        table = None if tables is None else vars(tables)[self._name]  # None is the default
+        if isinstance(table, LazyTable):
+            lazy, table = table, table.collect()
+            if lazy.is_kept:
+                vars(tables)[self._name] = table
+        return table  # type: ignore[return-value]
 
-    def __set__(self, tables: Any, table: pl.DataFrame | LazyTable) -> None:
+    def __set__(self, tables: Any, table: pl.DataFrame | LazyTable | None) -> None:
         vars(tables)[self._name] = table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tables:
-    """The tables of a result, as polars frames.
+    """Tables of a result, as polars frames, which are stored with it.
 
-    There are copies if the algorithm looks for them, and changes if values were normalised; what
-    features are worth, and those of the sources, if there were any.
+    `copies` exist if the algorithm looks for them, `changes` and `originals` if values were
+    normalised, `features` if the algorithm learned from features.
     """
 
-    truths: _Table = _Table()
-    facts: _Table = _Table()
-    sources: _Table = _Table()
-    copies: pl.DataFrame | None = None
-    changes: pl.DataFrame | None = None
-    features: pl.DataFrame | None = None
-    source_features: pl.DataFrame | None = None
-    item_features: pl.DataFrame | None = None
+    truths: _Stored[pl.DataFrame] = _Stored()
+    facts: _Stored[pl.DataFrame] = _Stored()
+    sources: _Stored[pl.DataFrame] = _Stored()
+    copies: _Stored[pl.DataFrame | None] = _Stored()
+    changes: _Stored[pl.DataFrame | None] = _Stored()
+    features: _Stored[pl.DataFrame | None] = _Stored()
+    source_features: _Stored[pl.DataFrame | None] = _Stored()
+    item_features: _Stored[pl.DataFrame | None] = _Stored()
+    originals: _Stored[pl.DataFrame | None] = _Stored()
+    """Original spellings that normalising changed, one row per claim."""
 
 
 class Short(NamedTuple):
-    """Truths in short: how many there are, how many are contested, and some to be shown."""
+    """Summary of the truths: how many there are, how many are contested, and some examples."""
 
     n_truths: int
     n_contested: int
@@ -75,7 +86,7 @@ class Short(NamedTuple):
 
     @classmethod
     def of(cls, truths: pl.DataFrame | LazyTable) -> Short:
-        """One look at the truths, piece by piece."""
+        """Summarise the truths in one pass, piece by piece."""
         if not isinstance(truths, LazyTable):
             return _in_short(truths)
         n_truths, n_contested, closest = zip(*truths.each(_in_short), strict=True)
@@ -87,7 +98,7 @@ def _in_short(truths: pl.DataFrame) -> Short:
 
 
 def closest_first(truths: pl.DataFrame, most: int) -> pl.DataFrame:
-    """So many truths, those least sure against others first; the first where that is not told."""
+    """Return the closest calls among the truths; the first truths if no margin is known."""
     if "margin" not in truths.columns:
         return truths.head(most)
     is_undisputed = (~pl.col("contested")).cast(pl.Float64)
@@ -99,46 +110,50 @@ def closest_first(truths: pl.DataFrame, most: int) -> pl.DataFrame:
 def tabulate(
     encoded: Encoded,
     judged: Judged,
-    told: tuple[Algorithm[Any], Any],
-    prior: PriorRates,
+    learned: Learned,
+    description: Description,
     min_plausibility: float | None,
     *,
     n_learned: float,
     changes: pl.DataFrame | None = None,
+    originals: pl.DataFrame | None = None,
 ) -> Tables:
-    """Put the names back on what an algorithm, with its state, says of the claims.
+    """Return the answer and what was learned about the sources as tables with names.
 
-    It learned from `n_learned` claims: those at hand, or more.
+    `n_learned` is the number of claims the algorithm learned from: those at hand, and perhaps
+    earlier ones.
     """
-    algorithm, state = told
+    algorithm, state = learned.algorithm, learned.state
     trust = algorithm.trust(state)
     n_rows = {"truths": encoded.n_items, "facts": encoded.n_facts}
     make = TablesOfPart(encoded.kind, min_plausibility)
     if encoded.kind == "numeric":
         truths, facts = encoded.parts.tables(make, judged.estimate, n_rows)
-        learned = {"trust": trust, "bias": algorithm.bias(state)}
-        return Tables(truths, facts, _number_sources(encoded, judged, learned), None, changes)
+        columns = {"trust": trust, "bias": description.bias}
+        sources = _number_sources(encoded, judged, columns)
+        return Tables(truths, facts, sources, changes=changes, originals=originals)
+    rates, copies = description.rates, description.copies
     assert judged.met is not None  # claims that are no numbers have plausibilities
+    assert rates is not None
     truths, facts = encoded.parts.tables(make, judged.plausibility, n_rows)
-    rates = algorithm.rates(state, judged.met.counts)
     sources = _sources_table(encoded, judged.met, rates)
     if trust is not None:
         sources = sources.with_columns(trust=trust)
-    sources = _with_intervals(sources, judged.met, encoded.kind, (rates, prior))
-    copies = algorithm.copies(state)
+    sources = _with_intervals(sources, judged.met, encoded.kind, (rates, learned.prior))
     told_copies = None if copies is None else copies_table(encoded.names, copies)
     of_sources, of_items = algorithm.source_features, algorithm.item_features
     return Tables(
         truths, facts, sources, told_copies, changes,
-        features=features_table(algorithm, state, judged.met, n_learned),
+        features=features_table(algorithm, description, judged.met, n_learned),
         source_features=None if of_sources is None else of_sources.table,
         item_features=None if of_items is None else of_items.table,
+        originals=originals,
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class TablesOfPart:
-    """Makes the truths or the facts of a part from the answer to it, wherever the part is.
+    """Function that makes the table of truths or of facts of a part, on any machine.
 
     The answer has plausibilities of facts; or, for numbers, estimates of items and their errors.
     """
@@ -147,7 +162,7 @@ class TablesOfPart:
     min_plausibility: float | None = None
 
     def __call__(self, part: Partition, answer: Any, name: str) -> pl.DataFrame:
-        """The truths of a part, or its facts."""
+        """Return the truths of a part, or its facts."""
         if self.kind == "numeric":
             return (_number_facts if name == "facts" else _number_truths)(part, *answer)
         if name == "facts":
@@ -235,13 +250,13 @@ def _binary_truths(facts: pl.DataFrame, min_plausibility: float | None) -> pl.Da
 def _abstain(
     truths: pl.DataFrame, sureness: pl.Expr, min_plausibility: float | None
 ) -> pl.DataFrame:
-    """Leave the value empty where it is not sure enough."""
+    """Clear the values that are less plausible than the user asked for."""
     if min_plausibility is None:
         return truths
     return truths.with_columns(value=pl.when(sureness >= min_plausibility).then("value"))
 
 
-def _sources_table(encoded: Encoded, met: Met, rates: Rates) -> pl.DataFrame:
+def _sources_table(encoded: Encoded, met: SourceSums, rates: Rates) -> pl.DataFrame:
     supports_of_true, supports, true, facts = met.counts.T
     if encoded.kind == "binary":
         right, made = 2.0 * supports_of_true + facts - supports - true, facts
@@ -251,17 +266,17 @@ def _sources_table(encoded: Encoded, met: Met, rates: Rates) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "source": encoded.names.sources,
-            "tpr": rates.tpr,
-            "fpr": rates.fpr,
             "accuracy": accuracy,
             "claims": met.claims.astype(np.int64),
             "items": encoded.items_of_source,
+            "tpr": rates.tpr,
+            "fpr": rates.fpr,
         }
     ).with_columns(pl.col("tpr", "fpr", "accuracy").fill_nan(None))
 
 
 def _with_intervals(
-    sources: pl.DataFrame, met: Met, kind: Kind, told: tuple[Rates, PriorRates]
+    sources: pl.DataFrame, met: SourceSums, kind: Kind, told: tuple[Rates, PriorRates]
 ) -> pl.DataFrame:
     rates, prior = told
     accuracy = sources["accuracy"].fill_null(np.nan).to_numpy()
@@ -271,7 +286,9 @@ def _with_intervals(
         for name, interval in ranges._asdict().items()
         for end, number in interval._asdict().items()
     }
-    return sources.with_columns(**ends)
+    with_ends = sources.with_columns(**ends)
+    first = ["source", "accuracy", "accuracy_low", "accuracy_high", "claims", "items"]
+    return with_ends.select(*first, pl.exclude(first))
 
 
 def copies_table(names: Names, copies: Copies) -> pl.DataFrame:
@@ -286,7 +303,7 @@ def copies_table(names: Names, copies: Copies) -> pl.DataFrame:
 
 
 def _refuted(block: Block) -> pl.Series:
-    """Which items have no true value among those claimed, because another is known to be true."""
+    """Return the items whose known true value was claimed by nobody."""
     known = np.maximum.reduceat(block.known_of_fact, block.first_fact_of_item[:-1])
     return pl.Series(known == 0)
 
@@ -295,31 +312,31 @@ def _refuted(block: Block) -> pl.Series:
 
 
 class Rightness(NamedTuple):
-    """[source, attribute]: how many claims are right, as far as plausible, and of how many.
+    """Arrays [source, attribute] of the expected number of right claims, and of all claims.
 
-    Where there are no attributes, there is one column.
+    Without attributes, there is one column.
     """
 
     right: FloatArray
     claims: FloatArray
-    """As far as they count."""
+    """Number of claims, each weighted by its share."""
     made: FloatArray
-    """How many there are, whatever they count."""
+    """Number of claims, unweighted."""
 
     def __add__(self, other: Rightness) -> Rightness:  # type: ignore[override]
-        """The counts of both."""
+        """Return the sums of the counts."""
         return Rightness(*(one + two for one, two in zip(self, other, strict=True)))
 
     def of(self, sources: np.ndarray[Any, Any], attribute: int = 0) -> float:
-        """How often what these sources say of this attribute is right, on the whole."""
+        """Return how often these sources are right on this attribute, taken together."""
         claims = float(self.claims[sources, attribute].sum())
         return float(self.right[sources, attribute].sum()) / claims if claims else 0.0
 
 
 def rightness(encoded: Encoded, plausibility: Any) -> Rightness:
-    """How often each source is right on each attribute, by the plausibilities of each block.
+    """Count how often each source is right on each attribute, by the plausibilities of each block.
 
-    These are a sequence of arrays, or what the engine keeps in its place.
+    Plausibilities are a sequence of arrays, or the engine's own form of it.
     """
     shape = (encoded.names.n_sources, max(len(encoded.names.attributes), 1))
     found: Rightness = encoded.summed(RightnessOfBlock(encoded.kind, shape), plausibility)
@@ -328,13 +345,13 @@ def rightness(encoded: Encoded, plausibility: Any) -> Rightness:
 
 @dataclass(frozen=True)
 class RightnessOfBlock:
-    """How often each source is right in a block, wherever the block is."""
+    """Function that counts how often each source is right in a block, on any machine."""
 
     kind: Kind
     shape: tuple[int, int]
 
     def __call__(self, block: Block, plausibility: FloatArray) -> Rightness:
-        """The counts, which add up."""
+        """Return the counts; those of several blocks can be added."""
         right = kernels.sum_by_source(block, plausibility, block.attribute_of_item, *self.shape)
         if self.kind == "binary":  # who does not support a fact denies it
             denied = kernels.count_votes(block, 1.0 - plausibility, self.shape[0])
@@ -345,16 +362,17 @@ class RightnessOfBlock:
         )
 
     def _claims(self, block: Block) -> FloatArray:
-        """How much each source claims, [source, attribute]."""
+        """Count the claims of each source, [source, attribute]."""
         one = np.ones(block.n_facts)
         if self.kind == "binary":  # these have no attributes
             return np.asarray(kernels.count_votes(block, one, self.shape[0])[:, 2:3])
         return np.asarray(kernels.sum_by_source(block, one, block.attribute_of_item, *self.shape))
 
 
-def sources_by_attribute(encoded: Encoded, found: Rightness) -> pl.DataFrame | None:
-    """How often each source is right on each attribute; None where there are no attributes."""
-    if len(encoded.names.attributes) == 0:
+def attributes_table(result: Result) -> pl.DataFrame | None:
+    """Return one row per source and attribute; None if there are no attributes."""
+    encoded, found = result.encoded, result.rightness
+    if found is None or len(encoded.names.attributes) == 0:
         return None
     source, attribute = np.nonzero(found.claims)
     claims = found.claims[source, attribute]
@@ -408,3 +426,218 @@ def _number_facts(part: Partition, value: FloatArray, uncertainty: FloatArray) -
         supporters=block.n_supports_of_fact,
         distance=difference(block.number_of_fact, value[block.item_of_fact]),
     )
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
+
+def claims_of_block(block: Block, first_fact: int, kind: Kind) -> pl.DataFrame:
+    """Return one row per claim: its row in the table of facts, and its row in the table of sources.
+
+    Rows are sorted by fact. Binary claims have a Boolean `claim`; weighted claims have a `share`.
+    """
+    is_binary = kind == "binary"
+    counts = block.n_voices_of_item if is_binary else block.n_supports_of_fact
+    source = block.source_of_voice if is_binary else block.source_of_support
+    fact = np.repeat(np.arange(first_fact, first_fact + len(counts), dtype=np.uint32), counts)
+    claims = pl.DataFrame({"fact": fact, "source": source.astype(np.uint32)})
+    if is_binary:
+        claims = claims.with_columns(claim=block.affirms)
+    if not block.has_shares:
+        return claims
+    return claims.with_columns(share=block.share_of_voice if is_binary else block.share_of_support)
+
+
+def claims_of_part(part: Partition, sources: pl.Series, kind: Kind) -> pl.DataFrame:
+    """Return one row per claim, with the names of the item, the claimed value and the source."""
+    claims = claims_of_block(part.block, 0, kind)
+    named = part.facts[claims["fact"]].with_columns(source=sources.gather(claims["source"]))
+    return named.hstack(claims.drop("fact", "source"))
+
+
+@dataclass(frozen=True)
+class ClaimsOfPart:
+    """Function that makes the table of claims of a part, on any machine."""
+
+    kind: Kind
+    sources: pl.Series
+    min_plausibility: float | None = None
+
+    def __call__(self, part: Partition, answer: Any, name: str) -> pl.DataFrame:
+        """Return one row per claim: item, source, value, and how it compares with the answer."""
+        block = part.block
+        counts = block.n_voices_of_item if self.kind == "binary" else block.n_supports_of_fact
+        fact = np.repeat(np.arange(block.n_facts), counts)
+        claims = claims_of_part(part, self.sources, self.kind).rename(
+            {"claim": "value"}, strict=False
+        )
+        if self.kind == "numeric":
+            number = block.number_of_fact[fact]
+            distance = difference(number, answer[0][block.item_of_fact[fact]])
+            claims = claims.with_columns(value=number, distance=distance)
+        elif self.kind == "multiple":
+            least = 0.5 if self.min_plausibility is None else self.min_plausibility
+            claims = claims.with_columns(agrees=answer[fact] >= least)
+        else:
+            truths = TablesOfPart(self.kind, self.min_plausibility)(part, answer, "truths")
+            claims = claims.with_columns(
+                agrees=claims["value"] == truths["value"].gather(block.item_of_fact[fact])
+            )
+        first = [*part.items.columns, "source", "value"]
+        return claims.select(*first, pl.exclude(first))
+
+
+def claims_table(result: Result) -> pl.DataFrame | LazyTable:
+    """Return one row per claim, with its original spelling if normalising changed any."""
+    encoded, kind, stored = result.encoded, result.kind, vars(result.tables)
+    answers: Any = None
+    if encoded.is_remote:
+        answers = stored["facts"].answers
+    elif kind == "numeric":
+        truths = stored["truths"]
+        rows = truths.scan() if isinstance(truths, LazyTable) else truths.lazy()
+        value = rows.select("value").collect()["value"].to_numpy()
+        ends = np.cumsum([block.n_items for block in encoded.blocks])[:-1]
+        answers = [(own,) for own in np.split(value, ends)]
+    else:
+        answers = result.plausibility_by_block
+    make = ClaimsOfPart(kind, encoded.names.sources, result.run.min_plausibility)
+    (table,) = encoded.parts.tables(make, answers, {"claims": encoded.n_claims})
+    originals = result.tables.originals
+    if originals is None:
+        return table  # type: ignore[no-any-return]
+    with_originals = WithOriginals(originals)
+    return table.changed(with_originals) if isinstance(table, LazyTable) else with_originals(table)
+
+
+class WithOriginals:
+    """Function that adds original spellings to claims; several by one source are joined."""
+
+    def __init__(self, originals: pl.DataFrame) -> None:
+        self._keys = [name for name in originals.columns if name != "original"]
+        texts = pl.col("original").unique().sort().str.join(" | ")
+        self._originals = originals.group_by(self._keys).agg(texts)
+
+    def __call__(self, claims: pl.DataFrame) -> pl.DataFrame:
+        """Return the claims with a column `original` after their value."""
+        found = claims.join(
+            self._originals, on=self._keys, how="left", maintain_order="left", nulls_equal=True
+        )
+        original = pl.col("original").fill_null(pl.col("value").cast(pl.String))
+        first = [*claims.columns[: claims.columns.index("value") + 1], "original"]
+        return found.with_columns(original).select(*first, pl.exclude(first))
+
+
+# --- which tables there are -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """Table that a result can have."""
+
+    about: str
+    make: Callable[[Result], Any]
+    missing: str = ""
+    """Reason why a result may not have it."""
+    in_database: bool = True
+    database_name: str = ""
+    """Name of the table in a database, if it differs."""
+    make_for_user: Callable[[Result], pl.DataFrame] | None = None
+    """Function that makes it with the user's column names, if renaming columns is not enough."""
+
+
+def _stored(name: str) -> Callable[[Result], Any]:
+    return lambda result: vars(result.tables)[name]
+
+
+TABLES: dict[str, TableSpec] = {
+    "truths": TableSpec(
+        "one row per item: the chosen value, its plausibility, runner-up and margin",
+        _stored("truths"),
+    ),
+    "facts": TableSpec(
+        "one row per item and value: its plausibility, and the numbers of sources that support and "
+        "oppose it",
+        _stored("facts"),
+    ),
+    "sources": TableSpec(
+        "one row per source: accuracy, tpr and fpr, each with a 90 % interval, and its numbers of "
+        "claims and items",
+        _stored("sources"),
+    ),
+    "claims": TableSpec(
+        "one row per claim: item, source, value, and whether it `agrees` with the chosen value "
+        "(empty where none was chosen); for numbers, its `distance`. `original` is the spelling of "
+        "the source, if values were normalised and the claims fit in memory",
+        claims_table,
+        database_name="provenance",  # the claims that were read are often called claims
+    ),
+    "attributes": TableSpec(
+        "one row per source and attribute: the share of its claims there that are right, by their "
+        "plausibilities, and their number",
+        attributes_table,
+        "its claims have no attributes, or are numbers",
+    ),
+    "copies": TableSpec(
+        "one row per pair of sources that may have copied: `source` is the likelier copier, with a "
+        "probability of `direction` if one copies; `shared`, `agreeing` and `mistakes` count items "
+        "that both claim, agree on, and are wrong about",
+        _stored("copies"),
+        "the algorithm does not look for copies",
+    ),
+    "confusions": TableSpec(
+        "one row per source, true label and label said: its probability and number of claims; as "
+        "learned if the algorithm learns confusions, else by plausibilities",
+        confusions_of,
+        in_database=False,
+    ),
+    "probabilities": TableSpec(
+        "one row per item, one column per label: its plausibility, zero if nobody claims it",
+        probabilities_of,
+        in_database=False,
+        make_for_user=lambda result: probabilities_of(result, result.run.input.columns),
+    ),
+    "difficulty": TableSpec(
+        "one row per item, the hardest first: the `entropy` of its plausibilities in bits, and the "
+        "share of pairs of claims with `agreement`; and `difficulty` where the algorithm learns it",
+        difficulty_of,
+        in_database=False,
+    ),
+    "alternatives": TableSpec(
+        "one row per other answer that the claims allow: its `assumption`, the share of the items "
+        "on which it `differs`, the sources it believes more and less, and examples",
+        lambda result: alternatives_table(result.run.alternatives),
+    ),
+    "findings": TableSpec(
+        "one row per reason to doubt the answer: its `severity` and `name`, what was seen, what it "
+        "means and what helps",
+        lambda result: findings_table(result.run.findings),
+    ),
+    "changes": TableSpec(
+        "one row per value that normalising changed: before and after",
+        _stored("changes"),
+        "values were not normalised",
+    ),
+    "features": TableSpec(
+        "one row per feature, or level of one: its `weight` in log-odds of the rate, per standard "
+        "deviation of a number, with a 90 % interval, and the same in words",
+        _stored("features"),
+        "no features were given",
+    ),
+    "records": TableSpec(
+        "one row per entity, one column per attribute: the chosen values",
+        records_of,
+        in_database=False,
+        make_for_user=records_of,
+    ),
+}
+"""Tables of a result: properties of `Result`, exports and tables of a database."""
+
+NOTES, RECORDS = "notes", "records"
+"""Tables of a database: the run with its notes, and the records if they are asked for."""
+
+DATABASE_TABLES = {
+    **{spec.database_name or name: name for name, spec in TABLES.items() if spec.in_database},
+    NOTES: NOTES,
+}
+"""Tables that every database gets if the result has them: name there, and own name."""

@@ -1,1 +1,1 @@
-"""What people look at: figures, reports, a terminal, a notebook."""
+"""Show results in figures, reports, a terminal and notebooks."""

@@ -1,4 +1,4 @@
-"""What a study is: tasks that give rows, and what is to be seen in the rows."""
+"""Base of studies: tasks that return rows, and tables and figures of the rows."""
 
 from __future__ import annotations
 
@@ -29,16 +29,19 @@ class Study(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     about: ClassVar[str]
-    """What is measured and how, in a few sentences."""
+    """Description of the measurement, in a few sentences."""
 
     kind: ClassVar[str] = "categorical"
     """The kind of claims that its algorithms must take."""
 
     measure: ClassVar[str] = "accuracy"
-    """The column of its rows that says how good an answer is."""
+    """Column of its rows that measures the quality of an answer."""
 
     measures_time: ClassVar[bool] = False
-    """Whether tasks must not run beside each other, because they would slow each other down."""
+    """True if tasks must not run in parallel, because they would slow each other down."""
+
+    command: ClassVar[str] = ""
+    """Command that runs it; ``veracity study NAME`` by default."""
 
     algorithms: tuple[str, ...] = ()
 
@@ -55,44 +58,40 @@ class Study(ABC):
 
     @abstractmethod
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """The tasks known so far, by name; `rows` is what those that are done gave."""
+        """Return the tasks known so far, by name; `rows` is the outcome of those that are done."""
 
     @abstractmethod
     def do(self, task: str) -> list[Row]:
-        """Do one task: at least one row, which depends on nothing but the settings."""
+        """Run one task; return at least one row, which depends only on the settings."""
 
     @abstractmethod
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """The rows summed up, beside the paper's figures where it has some."""
+        """Return summary tables of the rows, with the paper's figures where it has some."""
 
-    @abstractmethod
     def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
-        """The tables as figures, by name."""
+        """Return the tables as figures, by name."""
+        return {}
 
     @abstractmethod
     def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
-        """What the tables say, in sentences."""
-
-    def judges(self) -> tuple[str, ...]:
-        """The algorithms whose answers the rows hang on, by name."""
-        return self.algorithms
+        """Return the findings of the tables, as sentences."""
 
     def check(self) -> None:  # noqa: B027 - most have nothing to look at
-        """Raise what can be seen to be wrong before any task is done."""
+        """Raise an error for invalid settings, before any task is done."""
 
     def settings(self) -> dict[str, Any]:
-        """The settings, as JSON can hold them."""
+        """Return the settings, as JSON can store them."""
         return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyOfDatasets(Study):
-    """A study on folders with claims and truth, each of which its tables call by a name."""
+    """A study of folders with claims and truth; its tables call each by the folder's name."""
 
     also_draws: ClassVar[bool] = False
-    """Whether claims are drawn at random as well, so that no dataset need be named."""
+    """True if claims are drawn at random as well, so that datasets may be missing."""
 
-    datasets: tuple[str, ...]
+    datasets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,5 +99,5 @@ class StudyOfDatasets(Study):
             require_names(self.datasets)
 
     def check(self) -> None:
-        """Every dataset must be there."""
+        """Raise an error unless every dataset exists."""
         check_datasets(self.datasets)

@@ -9,17 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from veracity.api import Prepared, prepare
 from veracity.encoding.block import UNKNOWN, BoolArray
 from veracity.encoding.known import with_known
 from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError, UnreadableFile
-from veracity.preparing import Prepared, prepare
-from veracity.reading.claims import read_claims
-from veracity.reading.schema import keys_of
-from veracity.reading.truths import read_truths_beside
+from veracity.reading.claims import read_claims, read_truths_beside
+from veracity.reading.roles import keys_of
 
 NORMALISED = "+normalised"
-"""What marks a dataset whose values are normalised, after the path of its folder."""
+"""Suffix of the path of a dataset whose values are to be normalised."""
 
 
 class Judged(NamedTuple):
@@ -31,16 +30,16 @@ class Judged(NamedTuple):
 
     @property
     def encoded(self) -> Encoded:
-        """The claims, with nothing known of them."""
+        """Claims without known truths."""
         return self.prepared.encoded
 
     @property
     def can_know(self) -> BoolArray:
-        """Of which items the truth can be told."""
+        """Return True for each item with a known truth."""
         return np.concatenate([block.is_known for block in self.truth.blocks])
 
     def with_known_truths(self, is_known: BoolArray) -> Encoded:
-        """The claims, with the truth of some items known."""
+        """Return the claims, with the truth of some items known."""
         first = np.cumsum([block.n_items for block in self.encoded.blocks])[:-1]
         known = [
             np.where(np.repeat(own, block.n_facts_of_item), block.known_of_fact, UNKNOWN)
@@ -72,7 +71,7 @@ def read_dataset(folder: str, *, known_only: bool = False) -> Judged:
 
 
 def name_of(folder: str) -> str:
-    """What a dataset is called in tables: its folder's name, and whether it is normalised.
+    """Return the name of a dataset in tables: its folder's name, and a mark if it is normalised.
 
     >>> name_of("data/flight_raw+normalised")
     'flight_raw normalised'
@@ -83,7 +82,7 @@ def name_of(folder: str) -> str:
 
 
 def require_names(datasets: Sequence[str]) -> None:
-    """There must be datasets, and tables must tell them apart."""
+    """Raise an error unless there are datasets, with different names."""
     if not datasets:
         raise ParameterError("study: no dataset is named; name a folder with claims and truth")
     folder_of: dict[str, str] = {}
@@ -105,7 +104,7 @@ def check_datasets(datasets: Sequence[str]) -> None:
 
 
 def file_of(folder: str, part: str) -> Path:
-    """The one file (or folder of files) with claims or truth."""
+    """Return the one file (or folder of files) with claims or truth."""
     if not Path(folder).is_dir():
         what = "is a file" if Path(folder).is_file() else "there is no such folder"
         raise UnreadableFile(f"{folder}: {what}; a dataset is a folder with claims and truth")

@@ -1,4 +1,4 @@
-"""How right an algorithm is on encoded claims: what `evaluate` measures, from arrays alone."""
+"""Measures of an algorithm's accuracy on encoded claims: those of `evaluate`, from arrays alone."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from veracity.encoding.block import SAME, UNKNOWN, Block, FloatArray
 from veracity.encoding.partitions import Encoded
 from veracity.engines import Local
 from veracity.errors import NotConverged, ParameterError
-from veracity.fit.answering import answered
-from veracity.fit.loop import Learned, survey_of
+from veracity.fit.alternatives import compare_alternatives
+from veracity.fit.judging import judge_all
+from veracity.fit.loop import Learned, learn, survey_of
 from veracity.inspect.evaluation import N_BINS
+from veracity.progress import no_progress
 
 
 class Measured(NamedTuple):
-    """One run of an algorithm."""
+    """Measures of one run of an algorithm."""
 
     accuracy: float
     calibration_error: float
     seconds: float
-    """Of the processor: what other programs do meanwhile does not count."""
+    """Seconds of the processor, without the time of other programs."""
     rounds: int
     converged: bool
 
 
 def measure(encoded: Encoded, truth: Encoded, algorithm: Algorithm[Any]) -> Measured:
-    """Let an algorithm judge claims, on one thread; `truth` are the same with their truth known."""
+    """Run an algorithm on claims, on one thread; `truth` has the same claims with known truths."""
     began = time.process_time()
     learned, plausibility = _answered(encoded, algorithm)
     seconds = time.process_time() - began
@@ -40,19 +42,20 @@ def measure(encoded: Encoded, truth: Encoded, algorithm: Algorithm[Any]) -> Meas
 
 
 def judged_facts(encoded: Encoded, algorithm: Algorithm[Any]) -> FloatArray:
-    """The plausibility of every fact, on one thread."""
+    """Return the plausibility of every fact, on one thread."""
     return _answered(encoded, algorithm)[1]
 
 
 def _answered(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[Learned, FloatArray]:
-    """What an algorithm learns, and the plausibility of all facts."""
+    """Return the fit of an algorithm, and the plausibility of all facts."""
     if "categorical" not in algorithm.kinds:
         raise ParameterError(f"{algorithm.name} estimates numbers; there is no share of right ones")
     with warnings.catch_warnings(), Local(threads=1).hold(encoded.blocks) as held:
         warnings.simplefilter("ignore", NotConverged)  # the rows say it
-        survey = survey_of(held, encoded.kind, encoded.names)
-        found = answered(held, encoded, survey, algorithm)
-    return found.learned, np.concatenate(found.judged.plausibility)
+        learned = learn(held, algorithm, survey_of(held, encoded))
+        judged = judge_all(held, learned)
+        learned, judged, _ = compare_alternatives(held, encoded, learned, judged, no_progress)
+    return learned, np.concatenate(judged.plausibility)
 
 
 def accuracy(truth: Encoded, score_of_fact: FloatArray) -> float:
@@ -64,12 +67,12 @@ def accuracy(truth: Encoded, score_of_fact: FloatArray) -> float:
 
 
 def right_of_item(truth: Encoded, score_of_fact: FloatArray) -> FloatArray:
-    """Of each item with known truth: the share of its highest facts that is true."""
+    """Return, for each item with known truth, the share of its highest facts that is true."""
     return _judged(truth, score_of_fact)[0]
 
 
 def calibration_error(truth: Encoded, plausibility: FloatArray) -> float:
-    """By how much the plausibility of the highest facts is off, in tenths, on average."""
+    """Return the mean error of the plausibility of the highest facts, by tenths."""
     right, highest = _judged(truth, plausibility)
     tenth = np.clip((highest * N_BINS).astype(np.int64), 0, N_BINS - 1)
     gap = np.bincount(tenth, right - highest, N_BINS)
@@ -77,7 +80,7 @@ def calibration_error(truth: Encoded, plausibility: FloatArray) -> float:
 
 
 def _judged(truth: Encoded, score_of_fact: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Of each item with known truth: the share of its highest facts that is true, their score."""
+    """Return, for each item with known truth, the true share of its best facts, and their score."""
     pairs = zip(truth.blocks, truth.by_block(score_of_fact), strict=True)
     found = [_judged_in(block, own) for block, own in pairs]
     right, top = (np.concatenate(part) for part in zip(*found, strict=True))

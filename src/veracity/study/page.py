@@ -1,4 +1,4 @@
-"""One page a study: what was done, what was found, figures and tables, in one file."""
+"""Page of a study in one file: method, findings, figures and tables."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ import polars as pl
 
 from veracity.io.atomic import atomic_file
 from veracity.study.base import Study
-
-OPTIONS = (
-    "algorithms", "coarse", "datasets", "draws", "fixed", "known_only", "most", "only_first",
-    "parameters", "repeats", "seed", "synthetic",
-)  # fmt: skip
-"""The settings that the command has options for."""
 
 STYLE = """
 :root { color-scheme: light; }
@@ -44,7 +38,7 @@ def write_page(
     drawn: dict[str, str],
     made: dict[str, Any],
 ) -> Path:
-    """Write the page of a study, given its figures as SVG; it loads nothing from anywhere."""
+    """Write the page of a study, given its figures as SVG; the page loads no other files."""
     findings = "".join(f"<li>{escape(finding)}</li>" for finding in study.findings(tables))
     figures = "".join(
         f'<figure role="img" aria-label="{escape(_title(name))}">{_apart(svg, number)}</figure>'
@@ -75,35 +69,31 @@ def write_page(
 
 
 def _command(study: Study) -> str:
-    """What to type, or to write in Python where the command has no option for a setting."""
-    words, options = ["veracity", "study", study.name], []
+    """Return the command of a study; Python code if a setting cannot be typed."""
+    words, options = shlex.split(study.command or f"veracity study {study.name}"), []
     for field in fields(study):
         value = getattr(study, field.name)
-        if isinstance(value, tuple) and field.name == "datasets":
+        usual = field.default_factory() if callable(field.default_factory) else field.default
+        if field.name == "datasets" and isinstance(value, tuple):
             words += value
-        elif value == (
-            field.default_factory() if callable(field.default_factory) else field.default
-        ):
-            continue
-        elif field.name not in OPTIONS:
-            return repr(study)
-        else:
-            options += _option(field.name, value)
+        elif value != usual:
+            entries = value if isinstance(value, dict) else {"": value}
+            if any(not isinstance(one, int | float | str | tuple) for one in entries.values()):
+                return repr(study)
+            for key, one in entries.items():
+                name = f"{field.name}.{key}" if key else field.name
+                options += ["--set", f"{name}={_typed(one)}"]
     return shlex.join([*words, *options, "--out", "study/"])
 
 
-def _option(name: str, value: object) -> list[str]:
-    """A setting as words of the command."""
-    option = "--fix" if name == "fixed" else f"--{name.replace('_', '-')}"
-    if isinstance(value, dict):
-        return [word for key, one in value.items() for word in (option, f"{key}={one}")]
-    if value is True:
-        return [option]
-    return [option, ",".join(value) if isinstance(value, tuple) else str(value)]
+def _typed(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _apart(svg: str, number: int) -> str:
-    """A figure whose names are its own, so that several can share a page."""
+    """Return a figure with unique names, so that several can share a page."""
     return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>figure{number}-", svg)
 
 

@@ -1,4 +1,4 @@
-"""The numbers behind the paper's figures and tables, to be shown beside ours.
+"""Numbers of the paper's figures and tables, to be shown next to ours.
 
 Broelemann, Gottron, Kasneci: Restricted Boltzmann Machines for Robust and Fast Latent Truth
 Discovery. The files were read off the figures' source, to the digit.
@@ -18,11 +18,11 @@ OUR_NAME = {
     "LTM": "ltm",
     "2-Estimates": "two-estimates",
 }
-"""What the paper's algorithms are called here; it trains LTD-RBM by contrastive divergence."""
+"""Our names of the paper's algorithms; it trains LTD-RBM by contrastive divergence."""
 
 
 def paper_table(name: str) -> pl.DataFrame:
-    """One of the paper's tables, with our names for the algorithms.
+    """Return one of the paper's tables, with our names for the algorithms.
 
     >>> paper_table("dataset_characteristics")["claims"].to_list()
     [2849984, 2844030, 307335, 306034]

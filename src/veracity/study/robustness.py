@@ -66,7 +66,7 @@ class RobustnessStudy(StudyOfDatasets):
     seed: int = 0
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """Searches first; each optimum that was found is then to be applied to every dataset."""
+        """Return the searches first, then the application of each optimum to every dataset."""
         # The optima are part of the tasks' names: a search that finds others makes other tasks.
         pairs = [(a, d) for d in self.datasets for a in self.algorithms]
         searches = [f"{SEARCH} {algorithm} {dataset}" for algorithm, dataset in pairs]
@@ -144,10 +144,10 @@ class RobustnessStudy(StudyOfDatasets):
 def optimise(
     data: Judged, name: str, seed: int = 0, *, coarse: bool = False
 ) -> tuple[str, dict[str, float]]:
-    """The alternating scheme: the best setting, and the accuracy of all that were tried.
+    """Return the best setting found by the alternating scheme, and all accuracies.
 
-    Settings are JSON texts, so that they can be told apart and written down. A coarse search tries
-    every second value of the grid.
+    Settings are JSON texts, so that they can be compared and stored. A coarse search tries every
+    second value of the grid.
     """
     parameters = [p for p in parameters_of(name) if p not in NOT_OPTIMISED]
     every = 2 if coarse else 1
@@ -173,7 +173,7 @@ def optimise(
 
 
 def _paper_rows() -> pl.DataFrame:
-    """The paper's table 3 in long form, as shares."""
+    """Return the paper's table 3 in long form, as shares."""
     table = paper_table("optimization_dependency").with_columns(
         pl.col("optimized_for").replace_strict(PAPER_NAME)
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CLAIMS_PER_ITEM = 10
 
 VOTE = "majority-vote"
-"""What the others are compared with."""
+"""Algorithm with which the others are compared."""
 
 LEAST_TO_GROW = 1000
 """Claims from which on growth is measured: below, most of the time is spent on getting started."""
@@ -32,20 +32,20 @@ LEAST_TO_GROW = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class RuntimeStudy(Study):
-    """How long each algorithm takes, from encoded claims to plausibilities, on one thread.
+    """Runtime of each algorithm, from encoded claims to plausibilities, on one thread.
 
     Parameters
     ----------
     algorithms
-        Which algorithms, by name.
+        Names of the algorithms.
     least, most
-        How many claims the smallest and the largest dataset have, about.
+        Approximate numbers of claims of the smallest and the largest dataset.
     steps
-        How many sizes there are, evenly spaced on a logarithmic scale.
+        Number of sizes, evenly spaced on a logarithmic scale.
     repeats
-        How often each is timed; the median counts.
+        Number of times that each is timed; the median counts.
     seed
-        Seed of what is drawn at random.
+        Seed of random numbers.
     """
 
     name: ClassVar[str] = "runtime"
@@ -74,7 +74,7 @@ class RuntimeStudy(Study):
             raise ParameterError(f"study: most must be at least {self.least:,}, which is least")
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """One task a size and algorithm."""
+        """Return one task per size and algorithm."""
         sizes = np.unique(np.geomspace(self.least, self.most, self.steps).round().astype(int))
         return [f"{name} {size}" for size in sizes for name in self.algorithms]
 
@@ -112,16 +112,16 @@ class RuntimeStudy(Study):
         return {"growth": _growth(ours, theirs), "runtime_vs_claims": both}
 
     def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
-        """Figure 3, ours beside the paper's."""
+        """Return figure 3, ours and the paper's."""
         return {"runtime_vs_claims": runtime_figure(tables["runtime_vs_claims"])}
 
     def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
-        """How long each takes for a million claims, and how that grows."""
+        """Return the time of each algorithm for a million claims, and its growth."""
         return [_sentence(row) for row in tables["growth"].iter_rows(named=True)]
 
 
 def _sentence(row: Row) -> str:
-    """One algorithm's cost, and how it grows where that can be told."""
+    """Return one algorithm's cost, and its growth if there are enough sizes."""
     cost = (
         f"{row['algorithm']}: {row['microseconds_per_claim']:.3g} microseconds per claim at "
         f"{row['claims']:,} claims"
@@ -136,7 +136,7 @@ def _sentence(row: Row) -> str:
 
 
 def _growth(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
-    """The exponent of a power law through the larger sizes, and the cost at the largest."""
+    """Return the exponent of a power law through the larger sizes, and the cost at the largest."""
     largest = ours.sort("claims").group_by("algorithm", maintain_order=True).last()
     vote = largest.filter(pl.col("algorithm") == VOTE)["seconds"]
     per_vote = pl.col("seconds") / vote[0] if len(vote) else pl.lit(None, dtype=pl.Float64)
@@ -154,7 +154,7 @@ def _growth(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _exponents(rows: pl.DataFrame) -> pl.DataFrame:
-    """The slope of log seconds over log claims; nothing where there are not two sizes."""
+    """Return the slope of log seconds over log claims; no row where there are not two sizes."""
     log = rows.filter(pl.col("claims") >= LEAST_TO_GROW).select(
         "algorithm", x=pl.col("claims").log(), y=pl.col("seconds").log()
     )

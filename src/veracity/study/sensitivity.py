@@ -25,31 +25,31 @@ FIGURE_5 = tuple(round(0.05 * n, 2) for n in range(1, 16))
 """The initial false positive rates of the paper's figure."""
 
 PAPER_DATA = "flight_raw normalised"
-"""On what the paper draws it: its preprocessed flights."""
+"""Dataset of the paper's figure: its preprocessed flights."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SensitivityStudy(StudyOfDatasets):
-    """How far the accuracy depends on where an algorithm starts.
+    """Dependence of the accuracy on the start of an algorithm.
 
     Parameters
     ----------
     datasets
         Folders with claims and truth; ``+normalised`` behind one has its values normalised.
     algorithms
-        Which algorithms, by name.
+        Names of the algorithms.
     parameters
-        Which hyperparameters; those an algorithm lacks are left out for it.
+        Names of the hyperparameters; an algorithm without one skips it.
     known_only
         Leave out the items whose truth is not known: faster, but there is less to learn from.
     coarse
         Try every second value only: faster.
     optima
-        What the other hyperparameters are, by algorithm and name of the dataset, such as
-        ``"mle flights"``; their defaults where nothing is said. `optima_in` reads what a robustness
-        study found.
+        Values of the other hyperparameters, by algorithm and name of the dataset, such as ``"mle
+        flights"``; by default, their usual values. `optima_in` reads the optima of a robustness
+        study.
     seed
-        Where the randomness of the algorithms starts.
+        Seed of the algorithms.
     """
 
     name: ClassVar[str] = "sensitivity"
@@ -78,7 +78,7 @@ class SensitivityStudy(StudyOfDatasets):
             )
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """One task per dataset, algorithm, hyperparameter and value."""
+        """Return one task per dataset, algorithm, hyperparameter and value."""
         return [
             f"{algorithm} {parameter} {value} {dataset}"
             for dataset in self.datasets
@@ -123,7 +123,7 @@ class SensitivityStudy(StudyOfDatasets):
         return {"ranges": spread, "sensitivity": both}
 
     def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
-        """One figure a dataset and hyperparameter."""
+        """Return one figure per dataset and hyperparameter."""
         parts = tables["sensitivity"].partition_by("dataset", "parameter", as_dict=True)
         return {
             f"{str(dataset).replace(' ', '_')}_{parameter}": sensitivity_figure(
@@ -133,7 +133,7 @@ class SensitivityStudy(StudyOfDatasets):
         }
 
     def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
-        """How far each algorithm's accuracy ranges."""
+        """Return the range of each algorithm's accuracy."""
         return [
             f"{row['dataset']}: {row['algorithm']} ranges from {row['lowest']:.3f} to "
             f"{row['highest']:.3f} with {row['parameter'].replace('_', ' ')}"
@@ -147,7 +147,7 @@ class SensitivityStudy(StudyOfDatasets):
 
 
 def optima_in(file: Path) -> dict[str, dict[str, float]]:
-    """The settings in ``optima.csv`` of a robustness study, by algorithm and dataset."""
+    """Return the settings in ``optima.csv`` of a robustness study, by algorithm and dataset."""
     try:
         table = pl.read_csv(file, glob=False).select("algorithm", "dataset", "setting")
         return {

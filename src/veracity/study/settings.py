@@ -10,7 +10,8 @@ from veracity.algorithms import Algorithm, algorithm_named
 from veracity.errors import ParameterError
 
 MACHINES_AND_RIVALS = ("ltd-rbm-cd", "ltd-rbm", "ltd-rbm-c-cd", "ltd-rbm-c", "mle", "ltm")
-"""What the paper compares on real claims; the machines as it trains them, and as we do."""
+"""Algorithms that the paper compares on real claims; the machines as it trains them, and as we
+do."""
 
 Setting = Mapping[str, float]
 
@@ -27,11 +28,11 @@ GRID: dict[str, tuple[float, ...]] = {
 
 OF_PRIOR = ("fpr", "tpr", "prevalence")
 WHOLE = ("batch_size", "steps")
-"""Those that are whole numbers."""
+"""Hyperparameters that are whole numbers."""
 
 
 def parameters_of(name: str) -> list[str]:
-    """Which hyperparameters an algorithm has.
+    """Return the names of the hyperparameters of an algorithm.
 
     >>> parameters_of("mle")
     ['fpr', 'tpr', 'prevalence']
@@ -41,7 +42,7 @@ def parameters_of(name: str) -> list[str]:
 
 
 def with_settings(name: str, setting: Setting, seed: int = 0) -> Algorithm[Any]:
-    """An algorithm with some of its hyperparameters set.
+    """Return an algorithm with some of its hyperparameters set.
 
     >>> with_settings("ltd-rbm", {"fpr": 0.1, "decay": 0.25}).prior.fpr
     0.1

@@ -1,4 +1,4 @@
-"""What the paper says of how LTD-RBM is to be trained, tried: its start, silence, mini-batches."""
+"""Tests of the paper's statements on training LTD-RBM: its start, silence, mini-batches."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 SYNTHETIC = "synthetic"
 
 ALL = 1_000_000_000
-"""A batch of so many facts is one of all."""
+"""Size of a batch that contains all facts."""
 
 
 class Variant(NamedTuple):
-    """A machine with something changed: its parameters, its start, or what silence means."""
+    """Variant of a machine: with other parameters, another start, or another meaning of silence."""
 
     changes: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
     start: Literal["prior", "near zero", "random"] = "prior"
@@ -55,27 +55,27 @@ VARIANTS: dict[str, Variant] = {
     },
     "one batch, steps not capped": Variant({"batch_size": ALL, "facts_per_step": None}),
 }
-"""The machine as it is, and with one thing changed after the other."""
+"""Machine without changes, and its variants."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StatementsStudy(StudyOfDatasets):
-    """LTD-RBM without what the paper says it needs, on every dataset.
+    """LTD-RBM without the conditions that the paper names, on every dataset.
 
     Parameters
     ----------
     datasets
         Folders with claims and truth; ``+normalised`` behind one has its values normalised.
     algorithms
-        Which machines, by name.
+        Names of the machines.
     synthetic
-        How many datasets are drawn at random beside them, as in the synthetic study.
+        Number of datasets drawn at random in addition, as in the synthetic study.
     draws
-        How often a start at random is drawn.
+        Number of random starts.
     claims
-        How few and how many claims a dataset drawn at random may have.
+        Range of the number of claims of a dataset drawn at random.
     seed
-        Seed of what is drawn at random.
+        Seed of random numbers.
     """
 
     name: ClassVar[str] = "statements"
@@ -112,7 +112,7 @@ class StatementsStudy(StudyOfDatasets):
             raise ParameterError("study: there must be datasets, or synthetic ones")
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """One task per dataset, machine, variant and draw."""
+        """Return one task per dataset, machine, variant and draw."""
         drawn = [f"{SYNTHETIC} {number}" for number in range(self.synthetic)]
         return [
             f"{algorithm}|{name}|{draw}|{dataset}"
@@ -145,10 +145,10 @@ class StatementsStudy(StudyOfDatasets):
         return [{**told, **measured._asdict()}]
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Accuracy by machine, variant and dataset, and by how much it differs from the usual one.
+        """Return accuracies by machine, variant and dataset, and their differences from the usual.
 
-        Differences are taken run by run, on the same claims; their standard error is told where
-        there are several.
+        Differences are computed run by run, on the same claims; their standard error is given where
+        there are several runs.
         """
         claims = pl.col("task").str.splitn("|", 4).struct.field("field_3")
         told = rows.with_columns(claims=claims)
@@ -169,11 +169,11 @@ class StatementsStudy(StudyOfDatasets):
         return {"accuracy": _plainly_named(wide), "statements": change}
 
     def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
-        """What each change adds to the accuracy, on every dataset."""
+        """Return the effect of each change on the accuracy, for every dataset."""
         return {"statements": statements_figure(tables["statements"])}
 
     def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
-        """One sentence a variant and machine: the mean change over the datasets."""
+        """Return one sentence per variant and machine: the mean change over the datasets."""
         changed = tables["statements"].filter(pl.col("variant") != AS_IT_IS)
         means = changed.group_by("algorithm", "variant", maintain_order=True).agg(
             pl.col("change").mean(), lowest=pl.col("lowest").min(), highest=pl.col("highest").max()
@@ -198,7 +198,7 @@ def _drawn_prior(encoded: Encoded, start: str, rng: np.random.Generator) -> Prio
 
 
 def _denied(encoded: Encoded) -> Encoded:
-    """The claims with every source a voice of every item: what it does not say, it denies."""
+    """Return the claims with every source a voice of every item: it denies all others."""
     n_sources = encoded.names.n_sources
     everyone = np.arange(n_sources, dtype=np.int32)
 

@@ -1,4 +1,4 @@
-"""The paper's figure 4: accuracy on many synthetic datasets, against what makes them hard."""
+"""Make the paper's figure 4: accuracy on synthetic datasets against causes of difficulty."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from altair import TopLevelMixin
 
 PAPER_ALGORITHMS = ("majority-vote", "ltd-rbm-cd", "ltd-rbm", "mle", "ltm", "two-estimates")
-"""Those of the paper; of LTD-RBM its own, trained by contrastive divergence, and ours beside it."""
+"""Algorithms of the paper, with its own LTD-RBM, trained by contrastive divergence, and ours."""
 
 MACHINES = ("ltd-rbm-cd", "ltd-rbm")
 """Whose rank among the others is asked for."""
@@ -41,11 +41,11 @@ CHARACTERISTICS = {
     "copied_claim_frequency": "share of copied claims",
     "mean_source_accuracy": "average source accuracy",
 }
-"""What makes a dataset hard, as the paper's table calls it and as we do."""
+"""Characteristics that make a dataset hard: the paper's names and ours."""
 
 
 class Dataset(NamedTuple):
-    """A synthetic dataset, encoded, with what only the generator knows."""
+    """Encoded synthetic dataset, with facts that only the generator knows."""
 
     parameters: Synthetic
     drawn: SyntheticArrays
@@ -55,14 +55,14 @@ class Dataset(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticStudy(Study):
-    """Many random datasets, and how right every algorithm is on each.
+    """Many random datasets, and the accuracy of every algorithm on each.
 
     Parameters
     ----------
     datasets
         How many.
     algorithms
-        Which algorithms, by name.
+        Names of the algorithms.
     ranges
         Where the parameters of the datasets lie.
     fixed
@@ -73,7 +73,7 @@ class SyntheticStudy(Study):
         How few and how many claims a dataset may have, in the paper's study by default; one with
         fewer or more is drawn again.
     seed
-        The seed of what is drawn at random; dataset n is the same however many there are.
+        The seed of random numbers; dataset n is the same for any number of datasets.
     """
 
     name: ClassVar[str] = "synthetic"
@@ -112,7 +112,7 @@ class SyntheticStudy(Study):
                 )
 
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """One task per dataset."""
+        """Return one task per dataset."""
         return [str(number) for number in range(self.datasets)]
 
     def do(self, task: str) -> list[Row]:
@@ -152,7 +152,7 @@ class SyntheticStudy(Study):
         }
 
     def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
-        """The three columns of figure 4, ours beside the paper's."""
+        """Return the three columns of figure 4, ours and the paper's."""
         table = tables["accuracy_vs_characteristic"]
         return {
             f"accuracy_vs_{name}": characteristic_figure(
@@ -162,7 +162,7 @@ class SyntheticStudy(Study):
         }
 
     def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
-        """The paper's statements, and whether they hold here."""
+        """Return the paper's statements, with the outcome of their test."""
         overall = tables["overall"]
         sentences = [
             f"{row['algorithm']}: accuracy {row['accuracy']:.3f} on average, standard deviation "
@@ -193,7 +193,7 @@ def _encode(parameters: Synthetic, drawn: SyntheticArrays) -> Dataset:
 
 
 def _describe(data: Dataset) -> Row:
-    """What makes the dataset hard, and how it was drawn."""
+    """Return the characteristics that make the dataset hard, and its parameters."""
     accuracies = accuracy_of_source(data.truth)
     return {
         "normalized_entropy": float(entropy_of_item(data.encoded).mean()),
@@ -205,7 +205,7 @@ def _describe(data: Dataset) -> Row:
 
 
 def _oracles(data: Dataset) -> dict[str, float]:
-    """Accuracy of who knows the sources' accuracies, and of who knows the copied claims, too."""
+    """Return the accuracy of oracles that know the sources' accuracies, or the copies as well."""
     drawn, n_sources = data.drawn, data.parameters.sources
     is_right = drawn.value_of_claim == drawn.true_value_of_item[drawn.item_of_claim]
     everyone = np.ones(len(is_right), dtype=np.bool_)
@@ -219,7 +219,7 @@ def _oracles(data: Dataset) -> dict[str, float]:
 
 
 def _weight(share_right: FloatArray, n_values: int) -> FloatArray:
-    """What a word is worth in log-odds: log (n - 1) a / (1 - a) of Bayes' rule."""
+    """Return the weight of a claim in log-odds: log (n - 1) a / (1 - a) of Bayes' rule."""
     return np.log((n_values - 1) * share_right / (1.0 - share_right))
 
 
@@ -234,7 +234,7 @@ def _weighted_vote(data: Dataset, weight_of_claim: FloatArray) -> float:
 
 
 def _overall(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row per algorithm, beside the paper's mean over the same groups."""
+    """Return one row per algorithm, with the paper's mean over the same groups."""
     paper = paper_table("accuracy_vs_characteristic").filter(
         pl.col("characteristic") == "normalized_entropy"
     )
@@ -257,7 +257,7 @@ DIFFERENCES: dict[str, Any] = {
 
 
 def _differences(rows: pl.DataFrame) -> pl.DataFrame:
-    """By how much LTD-RBM is more accurate than each other, and by how much less steady."""
+    """Return the differences of LTD-RBM from each other algorithm, in accuracy and in spread."""
     wide = rows.pivot("algorithm", index="dataset", values="accuracy")
     others = [name for name in wide.columns[1:] if name not in (ORACLE, COPY_ORACLE)]
     pairs = [(one, two) for one in MACHINES if one in others for two in others if two != one]
@@ -266,11 +266,11 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _difference(one: str, other: str, both: pl.DataFrame) -> Row:
-    """Of two algorithms on the same datasets: the differences of mean and standard deviation.
+    """Return the differences of mean and standard deviation of two algorithms on the same datasets.
 
-    A standard deviation s moves by ((x - mean)² - s²) / 2s where x counts a little more: what
-    that varies by over the datasets is the error of s, and of two on the same datasets, of their
-    difference.
+    A standard deviation s moves by ((x - mean)² - s²) / 2s where x gets slightly more weight. The
+    spread of this over the datasets is the error of s, and for two algorithms on the same datasets,
+    of their difference.
     """
     accuracies = both.to_numpy().T
     mean, std = accuracies.mean(axis=1, keepdims=True), accuracies.std(axis=1, keepdims=True)
@@ -312,7 +312,7 @@ def _grouped(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _likeness(table: pl.DataFrame) -> list[str]:
-    """How far the datasets are spread as the paper's are."""
+    """Return sentences on the similarity of the spread of our datasets and the paper's."""
     sentences = []
     for name, title in CHARACTERISTICS.items():
         spread = table.filter(

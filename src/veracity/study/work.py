@@ -1,7 +1,8 @@
-"""Carrying out a study: its tasks on all cores, stopped and resumed at will, and the outcome shown.
+"""Run a study: its tasks on all cores, stopped and resumed at any time, and the outcome shown.
 
-Rows are kept in parts as they come; a study that is started again in the same folder goes on where
-it was stopped. At the end the parts become one file, from which tables, figures and page are made.
+Rows are stored in parts as they come. A study that is started again in the same folder continues
+where it was stopped. At the end the parts become one file, from which tables, figures and page are
+made.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import polars as pl
@@ -29,9 +29,8 @@ from veracity._version import __version__
 from veracity.errors import OutputError, ParameterError, StudyError
 from veracity.io.atomic import atomic_file, write_errors
 from veracity.progress import Progress, no_progress
-from veracity.show.plot import save_figure
+from veracity.show.figures.base import save_chart
 from veracity.study.base import Row, Study
-from veracity.study.fingerprint import answers_of, changed
 from veracity.study.page import write_page
 
 STUDY_FILE = "study.json"
@@ -39,18 +38,18 @@ STUDY_FILE = "study.json"
 
 ROWS_FILE = "rows.parquet"
 SAMPLE_FILE = "sample.csv"
-"""What a few tasks gave, to be done again by whoever wants to know whether they still would."""
+"""Rows of a few tasks, to be repeated by readers who want to check them."""
 
 SOME_TASKS = 4
-"""How many."""
+"""Number of these tasks."""
 
 MOST_SECONDS = 5.0
-"""What takes longer is not done again, if other tasks take less."""
+"""Maximum seconds of a task in the sample, if other tasks take less."""
 
 PARTS = "parts"
 
 SECONDS_BETWEEN_PARTS = 10.0
-"""So much work, at most, is lost when a study is stopped."""
+"""Maximum seconds of work that is lost when a study is stopped."""
 
 ONE_THREAD = {"NUMBA_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
 """Tasks share the cores; threads within each would only get in each other's way."""
@@ -63,17 +62,17 @@ def carry_out(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Do what is left to do of a study, and give all its rows.
+    """Run the tasks of a study that are left, and return all its rows.
 
     Parameters
     ----------
     study
-        What to do.
+        The study.
     folder
-        Where rows are kept; one that holds the same study, stopped before, is resumed. Without it
-        nothing is written.
+        Folder for the rows; a stopped study in this folder is resumed. Without a folder, no file is
+        written.
     workers
-        How many processes share the tasks; as many as there are cores by default.
+        Number of processes that share the tasks; by default, the number of cores.
     progress
         Called with phase, done and total as the work goes on.
     """
@@ -110,13 +109,13 @@ def publish(study: Study, rows: pl.DataFrame, folder: str | os.PathLike[str]) ->
     figures = study.figures(tables)
     for name, figure in figures.items():
         for suffix in (".svg", ".png"):
-            save_figure(figure, target / f"{name}{suffix}", force=True)
+            save_chart(figure, target / f"{name}{suffix}", force=True)
     drawn = {name: (target / f"{name}.svg").read_text(encoding="utf-8") for name in figures}
     return write_page(target / "index.html", study, tables, drawn, made)
 
 
 def _sample(rows: pl.DataFrame, measure: str) -> pl.DataFrame:
-    """The rows of a few tasks: neither the smallest nor those that take long."""
+    """Return the rows of a few tasks: neither the smallest nor those that take long."""
     seconds = rows.group_by("task", maintain_order=True).agg(pl.col("seconds").sum())
     timed = seconds.filter(pl.col("seconds") > 0.0).sort("seconds", maintain_order=True)
     short = timed.filter(pl.col("seconds") <= MOST_SECONDS)
@@ -134,7 +133,7 @@ def _left(study: Study, rows: pl.DataFrame) -> list[str]:
 def _done(
     study: Study, tasks: Sequence[str], n_workers: int
 ) -> Generator[tuple[str, list[Row]], None, None]:
-    """The tasks with their rows, as they get done."""
+    """Yield the tasks with their rows, as they get done."""
     n_workers = min(n_workers, len(tasks))
     if n_workers == 1:
         for task in tasks:
@@ -142,9 +141,9 @@ def _done(
         return
     others = set(multiprocessing.active_children())
     spawn = multiprocessing.get_context("spawn")  # forking would copy the locks of other threads
-    with ProcessPoolExecutor(n_workers, spawn, _start_worker) as pool:
+    with ProcessPoolExecutor(n_workers, spawn, _leave_with_parent) as pool:
         try:
-            with _environment(ONE_THREAD), _stop_later():
+            with _environment(ONE_THREAD), _interrupts_ignored():
                 task_of = {pool.submit(study.do, task): task for task in tasks}
             for future in as_completed(task_of):
                 yield task_of[future], future.result()
@@ -161,47 +160,29 @@ def _done(
             raise
 
 
-def _start_worker() -> None:
-    """Ctrl-C is the parent's business: it stops the workers. They do not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-
-
 def _leave_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    """End this worker as soon as its parent has ended."""
+
+    def wait() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 @contextmanager
-def _stop_later() -> Iterator[None]:
-    """Let Ctrl-C wait; processes started meanwhile never hear of it, not even while they start."""
-    heard: list[tuple[int, FrameType | None]] = []
-    is_main = threading.current_thread() is threading.main_thread()  # only there is it heard of
-    handler = signal.getsignal(signal.SIGINT)
-    if is_main:
-        signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
-    try:
-        with _blocked(signal.SIGINT):  # which is inherited; handlers are not
-            yield
-    finally:
-        if is_main:
-            signal.signal(signal.SIGINT, handler)
-    if heard and callable(handler):
-        handler(*heard[0])
-
-
-@contextmanager
-def _blocked(stop: signal.Signals) -> Iterator[None]:
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
+def _interrupts_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C; processes started in this block ignore it as long as they live."""
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {stop})
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager
@@ -226,34 +207,28 @@ class _Ledger:
         self.folder = folder
         self.n_tasks = 0
         self._made_by = __version__
-        self._answers: dict[str, Any] = {}
         self._frames: list[pl.DataFrame] = []
         self._fresh: list[Row] = []
         self._last_written = time.monotonic()
         if folder is not None:
             made = _claim(folder, study)
-            self._made_by, self._answers = made["veracity"], made.get("answers", {})
+            self._made_by = made["veracity"]
             for file in [*folder.glob(ROWS_FILE), *sorted((folder / PARTS).glob("*.parquet"))]:
                 self._keep(_read_rows(file))
 
     def _keep(self, frame: pl.DataFrame) -> None:
-        """Rows from disk, without those that are there twice: a stop may come between two files."""
+        """Return rows from disk without duplicates, which a stop between two files may leave."""
         if self._frames:
             frame = frame.filter(~pl.col("task").is_in(self.rows()["task"].unique().implode()))
         self._frames.append(frame)
         self.n_tasks += frame["task"].n_unique()
 
     def check_version(self) -> None:
-        """What is left must be done by who did the rest."""
+        """Raise an error unless the tasks so far were done by this version."""
         if self._made_by != __version__:
             raise StudyError(
                 f"{self.folder} holds a study begun by veracity {self._made_by}, and this is "
                 f"{__version__}, which may find other rows; choose another folder"
-            )
-        if self.n_tasks and (others := changed(self._answers)):
-            raise StudyError(
-                f"{self.folder} holds a study begun when {', '.join(others)} answered otherwise: "
-                "its rows would not go together with new ones; choose another folder"
             )
 
     def rows(self) -> pl.DataFrame:
@@ -263,7 +238,7 @@ class _Ledger:
 
     def add(self, task: str, rows: list[Row]) -> None:
         if not rows:
-            raise ValueError(f"task {task!r} gave no row: nobody could tell that it is done")
+            raise ValueError(f"task {task!r} returned no row, so it cannot be marked as done")
         self._fresh += [{"task": task, **row} for row in rows]
         self.n_tasks += 1
         if time.monotonic() - self._last_written > SECONDS_BETWEEN_PARTS:
@@ -284,7 +259,7 @@ class _Ledger:
         self._fresh = []
 
     def finish(self, study: Study) -> pl.DataFrame:
-        """One file in place of the parts, in the order of the tasks, whoever was done first."""
+        """Merge the parts into one file, in the order of the tasks."""
         rows = self.rows()
         if rows.is_empty():
             return rows
@@ -312,7 +287,7 @@ def _read_rows(file: Path) -> pl.DataFrame:
 
 
 def _claim(folder: Path, study: Study) -> dict[str, Any]:
-    """Make the folder this study's, or find that it is; give what its file says."""
+    """Make the folder, or check that it belongs to this study; return the content of its file."""
     settings = json.loads(json.dumps(study.settings()))
     marker = folder / STUDY_FILE
     with write_errors(folder):
@@ -328,7 +303,6 @@ def _claim(folder: Path, study: Study) -> dict[str, Any]:
         "settings": settings,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": _machine(),
-        "answers": answers_of(study.judges()),
     }
     with atomic_file(marker) as file:
         file.write_text(json.dumps(made, indent=2), encoding="utf-8")

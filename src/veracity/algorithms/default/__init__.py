@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from veracity.algorithms.base import (
-    SUREST,
     Algorithm,
-    BySource,
-    Copies,
+    Description,
     Memory,
     Phase,
     Rates,
@@ -26,23 +24,22 @@ from veracity.algorithms.base import (
     Tally,
     Turn,
 )
-from veracity.algorithms.default.alternatives import mixed, off_by, rivals_of
 from veracity.algorithms.default.confusion import Confusions
 from veracity.algorithms.default.one_coin import OneCoin
-from veracity.algorithms.default.shrinkage import Derived, ModelPhase, ModelStep
+from veracity.algorithms.default.shrinkage import Derived, ModelPhase
 from veracity.algorithms.default.two_coin import TwoCoin
 from veracity.algorithms.item_features import ItemFeatures
+from veracity.algorithms.mixing import mixed
 from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
-from veracity.algorithms.regression import Fit, Regression, Shifts
-from veracity.algorithms.rules import Weights, plausibilities
+from veracity.algorithms.regression import Regression, Shifts
+from veracity.algorithms.rules import Weights
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.dependence.agreement import (
     Agreement,
     Dependence,
     agreements,
     confirmed,
-    largest_family,
     mistakes,
     pair_work,
     slots_of,
@@ -64,6 +61,7 @@ from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
 from veracity.errors import ParameterError, TooLarge
 from veracity.printing import counted
+from veracity.trees import BySource
 
 MOST_LABELS = 20
 """Distinct values up to which they are labels, if there are enough items to share them."""
@@ -71,49 +69,58 @@ MOST_LABELS = 20
 ITEMS_PER_LABEL = 5
 
 MOST_DIVIDED = 0.1
-"""Share of the claims that may name one of several values of their source, if values are labels."""
+"""Largest share of claims by sources with several values of the item, for values to be labels."""
 
 MOST_CELLS = 20_000_000
 """Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
 accuracy only."""
 
-FAMILY = 0.25
-"""Share of all claims from which a family of copies of labels counts once."""
-
 
 class ErrorModel(Protocol):
-    """What the phases of the default ask of an error model; tallies add up over blocks."""
+    """Interface of an error model for the phases of the default; tallies add up over blocks."""
 
-    prior: PriorRates
-    features: Regression | None
+    @property
+    def prior(self) -> PriorRates:
+        """Return the rates that are assumed of each source."""
+
+    @property
+    def features(self) -> Regression | None:
+        """Return the features of sources, if there are any."""
 
     @property
     def accuracy(self) -> FloatArray:
         """Return how often each source is right."""
 
     def derive(self, block: Block, weight: FloatArray, n_sources: int) -> Derived:
-        """Return what is computed once for a block, given what copies weigh."""
+        """Return the data computed once for a block, given the weights of copies."""
 
     def phases(self) -> tuple[ModelPhase, ...]:
-        """Return the phases that follow the survey, in order."""
+        """Return the phases that this model has: a survey, a vote, rounds, and more."""
+
+    def with_family(self, slots: FloatArray, met: Meetings, claims: FloatArray) -> Self:
+        """Return the model in which a large family of copies of labels counts once."""
 
     def weights(
         self, block: Block, found: Derived, *, final: bool = False, temper: bool = True
     ) -> Weights:
-        """Return what each claim is worth, with doubt if `final`."""
+        """Return the weights of the claims, with doubt if `final`."""
 
-    def calibrated(self) -> Self:
-        """Return the model as the known truths correct it."""
+    def described(self, claims: FloatArray) -> dict[str, Any]:
+        """Return the model's part of a `Description`, given the claims of each source."""
 
     def grown(self, names: Names) -> Self:
         """Return the model with room for new labels and attributes."""
 
     def borrowing(self, rows: FloatArray, n_met: int) -> Self:
-        """Return the model with new sources as their features say."""
+        """Return the model extended by new sources, with the rates that their features predict."""
+
+
+if TYPE_CHECKING:  # mypy checks that all three have this interface
+    _MODELS: tuple[type[ErrorModel], ...] = (OneCoin, Confusions, TwoCoin)
 
 
 class Belief(NamedTuple):
-    """What is known of the sources, of who depends on whom, and how much each has claimed."""
+    """State of the default: the error model, the dependence of sources, their numbers of claims."""
 
     model: OneCoin | Confusions | TwoCoin
     dependence: Dependence | None
@@ -121,31 +128,24 @@ class Belief(NamedTuple):
     naming: Naming | None
     """Pairs of sources that may have copied: reported, and no answer changes by it."""
     claims: BySource
-    rival: Belief | None = None
-    """What another answer knows of them, where the claims allow two."""
-
-    @property
-    def discounts(self) -> bool:
-        """Return True if some claims count less because they may be copies."""
-        if isinstance(self.model, Confusions):
-            return bool(self.model.family.any())
-        return self.dependence is not None and self.dependence.is_any
+    other: Belief | None = None
+    """The state for another answer, where the claims allow two."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Veracity(Algorithm[Belief]):
-    """What to use where nothing is known of the claims.
+    """Default algorithm, for claims without prior knowledge.
 
     Parameters
     ----------
     prior
-        What is known of the sources. Fixed ones stay as they are. For the others what is expected
-        before any claim is moved as their rates differ from the usual ones.
+        Prior knowledge of the sources. Fixed ones stay as they are. The expected rates of the
+        others move as their prior rates differ from the usual ones.
     source_features
-        What is known of the sources beside their claims: see `SourceFeatures`. Sources with few
+        Features of the sources: see `SourceFeatures`. Sources with few
         claims are then expected to be like others of such features, not like the mean of all.
     item_features
-        What is known of the items beside their claims: see `ItemFeatures`. Sources may then be
+        Features of the items: see `ItemFeatures`. Sources may then be
         better on items of some kinds than of others; there are no confusions of labels then.
     strength
         Weight of the mean of all sources in what is learned of one, in pseudo-claims. Where items
@@ -153,7 +153,7 @@ class Veracity(Algorithm[Belief]):
     labels
         Where items share a few labels, learn a confusion matrix of each source.
     attributes
-        Where values are open, learn on which attributes a source is better.
+        Where values are open, learn the accuracy of a source by attribute.
     dependence
         Look for sources that copy from each other, and count their claims once.
     most_undecided
@@ -167,8 +167,6 @@ class Veracity(Algorithm[Belief]):
     """
 
     name = "veracity"
-    state_type = Belief
-    looks_for_copies = True
     takes_shares = True
 
     prior: Prior = NO_PRIOR
@@ -226,8 +224,8 @@ class Veracity(Algorithm[Belief]):
     def _shares_labels(self, survey: Survey) -> bool:
         """Return True if values are labels that items share, few enough for a matrix per source.
 
-        Each source also has to claim one label of an item. Of a claim that is divided among labels
-        a confusion matrix sees parts, and what it learns from them fades from round to round.
+        Each source also has to claim one label of an item. A confusion matrix sees only parts of a
+        claim that is divided among labels, and its estimates from them fade from round to round.
         """
         n_labels, counts = survey.n_labels, survey.counted
         is_shared = n_labels <= MOST_LABELS and counts.items >= ITEMS_PER_LABEL * n_labels
@@ -237,49 +235,51 @@ class Veracity(Algorithm[Belief]):
 
     def phases(self, state: Belief) -> tuple[Phase[Belief], ...]:
         """Return the phases, in order; a phase that does not apply to the claims is left out."""
-        model, phases = state.model, list[Phase[Belief]]()
-        if not isinstance(model, TwoCoin):
-            survey = Step(self.tally_survey, self.learn_survey)  # before copies are known
-            phases.append(Phase("survey", (survey,)))
-        if state.naming is not None:
-            steps = (
-                Step(self.tally_meetings, self.learn_meetings),
-                Step(self.tally_shared, self.learn_shared),
-            )
-            phases.append(Phase("naming", steps))
-        if state.dependence is not None and len(state.dependence.both) > 2:
-            of_open = (
-                Step(self.tally_pairs, self.learn_pairs),
-                Step(self.tally_agreement, self.learn_agreement),
-                Step(self.tally_mistakes, self.learn_mistakes),
-                Step(self.tally_undecided, self.learn_undecided),
-            )
-            phases.append(Phase("dependence", of_open))
-        for name, steps_of_model, change in model.phases():
-            moved = None if change is None else partial(_moved, change)
-            phases.append(Phase(name, tuple(map(self._step, steps_of_model)), moved))
-        return tuple(phases)
+        of_model = {phase.name: self._of_model(phase) for phase in state.model.phases()}
+        in_order = (
+            of_model.get("survey"),  # counts, and the number of false values
+            self._naming(state),  # pairs that may have copied; of labels, a family of copies
+            self._dependence(state),  # copies of open values, which count once
+            of_model["vote"],  # a vote is right, to start with
+            of_model["accuracies"],  # E-step and M-step until they rest
+            of_model.get("attributes"),  # accuracies by attribute, when the others rest
+            of_model.get("known truths"),  # corrected by them, and learned again
+            of_model.get("doubt"),  # correlation of errors, and simpler answers
+        )
+        return tuple(phase for phase in in_order if phase is not None)
 
-    def _step(self, one: ModelStep) -> Step[Belief]:
-        """Return a step of the error model as a step of the algorithm."""
-        return Step(partial(_tally, one.tally), partial(_learn, one.learn), self.derive)
+    def _of_model(self, phase: ModelPhase) -> Phase[Belief]:
+        """Turn a phase of the error model into a phase of the algorithm."""
+        derive = None if phase.name == "survey" else self.derive  # that is before copies are known
+        steps = (
+            Step(partial(_tally, s.tally), partial(_learn, s.learn), derive) for s in phase.steps
+        )
+        change = None if phase.change is None else partial(_moved, phase.change)
+        return Phase(phase.name, tuple(steps), change)
+
+    def _naming(self, state: Belief) -> Phase[Belief] | None:
+        if state.naming is None:
+            return None
+        meet = Step(self.tally_meetings, self.learn_meetings)
+        return Phase("naming", (meet, Step(self.tally_shared, self.learn_shared)))
+
+    def _dependence(self, state: Belief) -> Phase[Belief] | None:
+        if state.dependence is None or len(state.dependence.both) <= 2:
+            return None
+        steps = (
+            Step(self.tally_pairs, self.learn_pairs),
+            Step(self.tally_agreement, self.learn_agreement),
+            Step(self.tally_mistakes, self.learn_mistakes),
+            Step(self.tally_undecided, self.learn_undecided),
+        )
+        return Phase("dependence", steps)
 
     def derive(self, block: Block, state: Belief) -> Derived:
-        """Return what is computed once for a block: weights of supports, and values per voice."""
+        """Return the data computed once for a block: weights of supports, and values per voice."""
         weight = np.zeros(0)
         if state.dependence is not None:
             weight = state.dependence.weight_of_support(block)
         return state.model.derive(block, weight, len(state.claims))
-
-    def tally_survey(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Count what the error model needs beforehand."""
-        assert not isinstance(state.model, TwoCoin)
-        return state.model.tally_survey(block)
-
-    def learn_survey(self, state: Belief, total: Tally) -> Belief:
-        """Take the counts."""
-        assert not isinstance(state.model, TwoCoin)
-        return state._replace(model=state.model.learn_survey(total))
 
     # --- who may have copied ----------------------------------------------------------------------
 
@@ -291,14 +291,8 @@ class Veracity(Algorithm[Belief]):
     def learn_meetings(self, state: Belief, total: Tally) -> Belief:
         """Find the pairs that agree too well; of labels, a large family of copies counts once."""
         assert state.naming is not None
-        met, model = Meetings(*total), state.model
-        if isinstance(model, Confusions):
-            slots, chance = state.naming.slot_of_source, 1.0 / len(model.share)
-            model = model._replace(
-                family=largest_family(
-                    slots, met[:2], chance, state.claims, model.only < 0.0, FAMILY
-                )
-            )
+        met = Meetings(*total)
+        model = state.model.with_family(state.naming.slot_of_source, met, state.claims)
         return state._replace(naming=with_suspects(state.naming, met), model=model)
 
     def tally_shared(self, block: Block, state: Belief, turn: Turn) -> Tally:
@@ -320,7 +314,7 @@ class Veracity(Algorithm[Belief]):
         return (pair_work(block, len(state.dependence.both)),)
 
     def learn_pairs(self, state: Belief, total: Tally) -> Belief:
-        """Pass over some items where pairs are too many."""
+        """Skip some items if there are too many pairs."""
         assert state.dependence is not None
         work = total[0], int(state.claims.sum())
         return state._replace(dependence=Dependence.unseen(state.dependence.slots, work))
@@ -340,7 +334,7 @@ class Veracity(Algorithm[Belief]):
         return state._replace(dependence=with_excess(dependence, found, n_values))
 
     def tally_mistakes(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Count what pairs that agree too well share and all others say is false."""
+        """Count the shared claims of suspicious pairs that all other sources contradict."""
         assert state.dependence is not None
         if not state.dependence.is_any:
             return (np.zeros_like(state.dependence.both),)
@@ -352,7 +346,7 @@ class Veracity(Algorithm[Belief]):
         return state._replace(dependence=confirmed(state.dependence, total[0]))
 
     def tally_undecided(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Count the items that copies decide, and those that nobody wins if they count once."""
+        """Count the items that copies decide, and those without a winner if they count once."""
         assert state.dependence is not None
         if not state.dependence.is_any:
             return 0.0, 0.0
@@ -371,94 +365,33 @@ class Veracity(Algorithm[Belief]):
     # --- judging ----------------------------------------------------------------------------------
 
     def weigh(self, block: Block, state: Belief, memory: Memory = None) -> Weights:
-        """Return what the claims weigh: Bayes' rule, copies counted once, tempered.
+        """Return the weights of the claims by Bayes' rule, with copies counted once, and tempered.
 
-        Where the claims allow another answer, they weigh less on what it answers otherwise.
+        Where the claims allow another answer, claims weigh less on the items on which it differs.
         """
-        weights, _ = self._with_other_answer(block, state, memory)
-        return weights
-
-    def judge_with_doubt(
-        self, block: Block, state: Belief, memory: Memory = None
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """Return the plausibilities, and by how much another answer, if any, moves them."""
-        weights, other = self._with_other_answer(block, state, memory)
-        plausibility = plausibilities(block, weights)
-        return plausibility, None if other is None else off_by(plausibility, other)
-
-    def _with_other_answer(
-        self, block: Block, state: Belief, memory: Memory
-    ) -> tuple[Weights, FloatArray | None]:
-        weights = self._weights(block, state, memory)
-        if state.rival is None:
-            return weights, None
-        other = plausibilities(block, self._weights(block, state.rival))
-        return mixed(block, weights, other), other
-
-    def _weights(self, block: Block, state: Belief, memory: Memory = None) -> Weights:
         found = self.derive(block, state) if memory is None else memory
-        return state.model.weights(block, found, final=True, temper=self.temper)
-
-    def calibrate(self, state: Belief, prior: PriorRates) -> Belief:
-        """Correct what was learned by the known truths."""
-        return state._replace(model=state.model.calibrated())
+        weights = state.model.weights(block, found, final=True, temper=self.temper)
+        other = self.other_answer(block, state)
+        return weights if other is None else mixed(block, weights, other)
 
     # --- other answers ----------------------------------------------------------------------------
 
-    def rivals(self, state: Belief) -> dict[str, Algorithm[Any]]:
-        """Return the same algorithm without what decided most: who copies."""
-        return rivals_of(self, state)
-
-    def doubted(self, state: Belief, rival: Algorithm[Any], other: Belief) -> Belief:
-        """Return the belief with another answer mixed into every plausibility of open values."""
-        is_open = isinstance(state.model, OneCoin)
-        return state._replace(rival=other._replace(rival=None)) if is_open else state
-
-    def in_own_reading(self, state: Belief) -> Belief:
-        """Return the belief without the other answer."""
-        return state._replace(rival=None)
-
-    def findings(self, state: Belief) -> dict[str, str]:
-        """Return reasons to doubt the answer that show in what was learned."""
-        model = state.model
-        if not isinstance(model, Confusions):
-            return {}
-        found = {}
-        if model.learns_nothing:
-            found["nothing-to-learn"] = (
-                "claims on one item agree less often than by chance "
-                f"(kappa {model.agreement:.2f}), so the vote answers"
-            )
-        if model.rests_on_assumption:
-            found["assumption"] = (
-                f"{model.overturned:.0%} of the items get a value that neither the vote nor one "
-                "accuracy per source gives them"
-            )
-        if model.family.any():
-            share = float(state.claims[model.family > 0.0].sum() / state.claims.sum())
-            found["one-family"] = (
-                f"{int(model.family.sum())} sources with {share:.0%} of the claims agree far more "
-                "often than their accuracies explain; their claims count once"
-            )
-        return found
-
-    def notes(self, state: Belief) -> list[str]:
-        """Return what was done to the claims of sources that may copy."""
+    def alternatives(self, state: Belief) -> dict[str, Algorithm[Any]]:
+        """Return the algorithm without the detection of copies, its most influential part."""
         dependence = state.dependence
-        if dependence is None or not (dependence.is_any and dependence.once):
-            return []
-        n_pairs = int(np.count_nonzero(np.triu(dependence.copied > 0.0)))
-        return [
-            f"{counted(n_pairs, 'pair')} of sources agree far more than their accuracies explain: "
-            "where both of a pair claim the same value, their claims count less"
-        ]
+        if dependence is None or not dependence.is_any:
+            return {}
+        if dependence.once:
+            return {"if no source copies another": replace(self, dependence=False)}
+        return {"if copies count once": replace(self, most_undecided=1.0)}
 
-    def check(self, state: Belief, survey: Survey, prior: PriorRates) -> None:
-        """Raise ValueError for a belief that cannot be of these sources."""
-        super().check(state, survey, prior)
-        if state.rival is not None:
-            copies = state.rival.dependence is not None
-            replace(self, dependence=copies).check(state.rival, survey, prior)
+    def doubting(self, state: Belief, other: Belief) -> Belief:
+        """Return the belief with another one, whose answer is mixed into every plausibility."""
+        return state._replace(other=other._replace(other=None))
+
+    def other_answer(self, block: Block, state: Belief) -> FloatArray | None:
+        """Return the plausibilities by the other belief."""
+        return None if state.other is None else self.judge(block, state.other)
 
     # --- what is reported -------------------------------------------------------------------------
 
@@ -466,46 +399,31 @@ class Veracity(Algorithm[Belief]):
         """Return the accuracy of each source."""
         return state.model.accuracy
 
-    def rates(self, state: Belief, counts: FloatArray) -> Rates:
-        """Return how claims meet the facts; fixed sources keep their rates."""
-        counted, prior = super().rates(state, counts), state.model.prior
-        is_fixed = prior.is_fixed == 1
-        return counted._replace(
-            tpr=np.where(is_fixed, prior.tpr, counted.tpr),
-            fpr=np.where(is_fixed, prior.fpr, counted.fpr),
-        )
+    def describe(self, state: Belief, counts: FloatArray | None = None) -> Description:
+        """Return the rates of sources, pairs that may have copied, and the notes of the models.
 
-    def confusion(self, state: Belief) -> FloatArray | None:
-        """Return the confusion matrices, where items share labels and anything was learned."""
-        model = state.model
-        return (
-            model.confusion if isinstance(model, Confusions) and not model.learns_nothing else None
-        )
-
-    def worth(self, state: Belief) -> dict[str, Fit]:
-        """Return what features are worth for the rates; where values differ, for the accuracy."""
-        features = state.model.features
-        if features is None:
-            return {}
-        rates = ("tpr", "fpr") if isinstance(state.model, TwoCoin) else ("accuracy",)
-        return {name: features.worth(rate) for rate, name in enumerate(rates)}
-
-    def worth_of_items(self, state: Belief) -> dict[str, Fit]:
-        """Return what features of items are worth for the accuracy on items of several sources."""
-        model = state.model
-        if not isinstance(model, OneCoin) or model.kinds is None:
-            return {}
-        mean = float(np.average(model.accuracy, weights=np.maximum(state.claims, SUREST)))
-        return {"accuracy": model.kinds.worth(mean)}
-
-    def copies(self, state: Belief) -> Copies | None:
-        """Return the pairs of sources that may have copied."""
-        return None if state.naming is None else state.naming.pairs
+        Fixed sources keep their rates.
+        """
+        described, prior = super().describe(state, counts), state.model.prior
+        if described.rates is not None:
+            is_fixed, (tpr, fpr, prevalence) = prior.is_fixed == 1, described.rates
+            tpr, fpr = np.where(is_fixed, prior.tpr, tpr), np.where(is_fixed, prior.fpr, fpr)
+            described = described._replace(rates=Rates(tpr, fpr, prevalence))
+        dependence, notes = state.dependence, tuple[str, ...]()
+        if dependence is not None and dependence.is_any and dependence.once:
+            n_pairs = int(np.count_nonzero(np.triu(dependence.copied > 0.0)))
+            notes = (
+                f"{counted(n_pairs, 'pair')} of sources agree far more than their accuracies "
+                "explain: where both of a pair claim the same value, their claims count less",
+            )
+        copies = None if state.naming is None else state.naming.pairs
+        described = described._replace(copies=copies, notes=notes)
+        return described._replace(**state.model.described(state.claims))
 
     # --- updates ----------------------------------------------------------------------------------
 
     def resume(self, state: Belief, survey: Survey, prior: PriorRates) -> Belief:
-        """Go on with all claims so far; pairs are of the sources that were looked at before."""
+        """Continue with all claims so far; compare pairs of the same sources as before."""
         grown = self.grow(state, survey.names)
         model = grown.model._replace(prior=prior)
         return grown._replace(model=model, claims=survey.counted.supports_of_source)
@@ -513,8 +431,8 @@ class Veracity(Algorithm[Belief]):
     def grow(self, state: Belief, names: Names) -> Belief:
         """Return the belief with new sources, labels and attributes."""
         state = state._replace(model=state.model.grown(names))
-        if state.rival is not None:
-            state = state._replace(rival=self.grow(state.rival, names))
+        if state.other is not None:
+            state = state._replace(other=self.grow(state.other, names))
         n_met, state, rows = len(state.claims), super().grow(state, names), self._rows(names)
         if rows is None or state.model.features is None:
             return state

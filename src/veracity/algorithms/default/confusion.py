@@ -1,12 +1,13 @@
-"""Labels: a confusion matrix per source, drawn to its accuracy as far as the claims ask for it."""
+"""Model labels by a confusion matrix per source, shrunk towards the source's accuracy."""
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import BySource, CountBySource, Tally
+from veracity import kernels
+from veracity.algorithms.base import Tally
 from veracity.algorithms.default.shrinkage import (
     CYCLES,
     SUREST,
@@ -39,15 +40,17 @@ from veracity.algorithms.rules import (
     sigmoid,
     sum_of_rows,
 )
+from veracity.dependence.agreement import largest_family
+from veracity.dependence.naming import Meetings
 from veracity.encoding.block import SAME, Block, FloatArray
 from veracity.encoding.names import Names
-from veracity.kernels.loading import kernels
+from veracity.trees import BySource, CountBySource
 
 STRENGTHS: FloatArray = 2.0 ** np.arange(-2.0, 11.0)
-"""Pseudo-claims that a mean may be worth: every strength is tried, and the likeliest is used."""
+"""Candidate weights of a mean, in pseudo-claims; the most likely one is used."""
 
 LEAST_SHARE = 1e-6
-"""Smallest share of the items of which a label is taken to be true."""
+"""Smallest assumed share of the items with a true label."""
 
 FEWEST_SHARED = -0.1
 """Agreement beyond chance (kappa) below which nothing is learned. Independent sources, however bad,
@@ -71,34 +74,40 @@ SHARE_OF_JUDGED = 0.5
 themselves until one label is left; from none to all of it, accuracies differ by .001."""
 
 SETTLED = 50
-"""Rounds after which the strengths stay as they are: they could alternate for ever, while
-expectation maximisation with fixed strengths comes to rest."""
+"""Number of rounds after which the strengths are fixed. They could alternate for ever, while
+expectation maximisation with fixed strengths converges."""
 
 ENOUGH_CLAIMS = 500_000
 """Claims, of items drawn at random, from which the strength of confusions is learned."""
 
 ALIKE, OVERTURNED = 4.0, 1 / 30
-"""The answer rests on an assumption if the strength of confusions is at least `ALIKE`, so sources
-are much alike, and at least this share of the items goes against two simpler answers."""
+"""Limits from which the answer depends on an assumption: confusions have at least the strength
+`ALIKE` (sources are very similar), and two simpler answers differ from it on at least this share
+of the items: `OVERTURNED`."""
 
 CLEARLY = 3.0
-"""By how much likelier, in logs, the known truths must be if sources are not what they seem."""
+"""Minimum gain in log-likelihood of the known truths that shows that sources are not as they
+seem."""
 
 LOOKED_AT = 100_000
 """Claims, of items drawn at random, on which simpler answers are compared."""
 
 
+FAMILY = 0.25
+"""Smallest share of all claims of a family of copies that counts once."""
+
+
 class Confusions(NamedTuple):
-    """What is known of sources of labels: ``confusion[s, k, l]`` is P(s claims l | k is true)."""
+    """Confusion matrices of sources: ``confusion[s, k, l]`` is P(s claims l | k is true)."""
 
     accuracy: BySource
     confusion: BySource
     only: Annotated[FloatArray, "source", -1.0]
-    """The label of a source that claims one label only; -1 for all others."""
+    """Label of a source that claims one label only; -1 for all others."""
     evidence: CountBySource
-    """[source, label]: the weight of such a source's claim, log P(label | claim) / P(label)."""
+    """[source, label]: weight of a claim of such a source, log P(label | claim) / P(label)."""
     family: CountBySource
-    """One for the members of a family of copies whose claims count once; else zero."""
+    """One for members of a family of copies whose claims count once; else zero."""
     simple: BySource
     """Accuracies after two rounds without confusions, to compare answers with."""
     prior: PriorRates
@@ -171,7 +180,7 @@ class Confusions(NamedTuple):
         return weight, n_named[:0]
 
     def phases(self) -> tuple[ModelPhase, ...]:
-        """Return the phases in order: what follows the survey."""
+        """Return the phases in order."""
         own = type(self)
         doubt = (
             ModelStep(own.tally_doubt, own.learn_doubt),
@@ -180,6 +189,7 @@ class Confusions(NamedTuple):
         )
         again = ModelStep(own.tally, own.learn)
         phases = [
+            ModelPhase("survey", (ModelStep(own.tally_survey, own.learn_survey),)),
             ModelPhase("vote", (ModelStep(own.tally_vote, own.learn_vote),)),
             ModelPhase("accuracies", (again,), own.change),
         ]
@@ -191,8 +201,8 @@ class Confusions(NamedTuple):
 
     # --- survey: 0 of the recipe ------------------------------------------------------------------
 
-    def tally_survey(self, block: Block) -> Tally:
-        """Count what each source claims, and how many pairs of claims on an item agree."""
+    def tally_survey(self, block: Block, found: Derived) -> Tally:
+        """Count the claims of each source, and the pairs of claims on an item that agree."""
         found = self.derive(block, np.zeros(0), len(self.accuracy))
         weight = counted(block, found)
         weight = weight if len(weight) else np.ones(len(block.source_of_support))
@@ -206,7 +216,7 @@ class Confusions(NamedTuple):
         return said, float(same), float(pairs), block.n_items
 
     def learn_survey(self, total: Tally) -> Confusions:
-        """Take the counts: the labels that are claimed, one-label sources, and kappa."""
+        """Read the claimed labels, the one-label sources and kappa from the counts."""
         said, same, pairs, n_items = total
         n_claims = max(float(said.sum()), 1e-300)
         claimed = said.sum(axis=0) / n_claims
@@ -226,12 +236,12 @@ class Confusions(NamedTuple):
     # --- M-step: 1 of the recipe ------------------------------------------------------------------
 
     def tally_vote(self, block: Block, found: Derived) -> Tally:
-        """Count what each source claims of which label, if a vote is right."""
+        """Count the claims of each source by label and true label, if a vote is right."""
         vote = first_vote(block, found, self.prior)
         return self._met(block, found, spread_labels(vote, block, len(self.share)))
 
     def tally(self, block: Block, found: Derived) -> Tally:
-        """Judge the labels of every item, and count what each source claims of them (E-step)."""
+        """Judge the labels of every item, and count each source's claims by true label (E-step)."""
         if self.learns_nothing:
             return None, None, None, 0
         return self._met(block, found, self._judged(block, found))
@@ -242,7 +252,8 @@ class Confusions(NamedTuple):
     def _met(self, block: Block, found: Derived, label: FloatArray) -> Tally:
         """Count [source, true label, claimed label] softly, and by the likeliest label of an item.
 
-        A claim that stands alone says nothing of its source, unless the truth of the item is known.
+        A single claim on an item is no evidence of its source, unless the truth of the item is
+        known.
         """
         label, n_sources = clamp_labels(label, block), len(self.accuracy)
         tells = ((block.n_voices_of_item > 1) | block.is_known)[:, None]
@@ -325,10 +336,11 @@ class Confusions(NamedTuple):
     def _with_evidence(
         self, counts: FloatArray, n: FloatArray, plain: FloatArray, judged: FloatArray
     ) -> Confusions:
-        """Learn what a claim is worth of a source that claims one label only.
+        """Learn the weight of a claim of a source that claims one label only.
 
-        No row of its confusions can be told from another: the source is silent where it does not
-        claim its label. So its column is read: how often each label is true where it speaks.
+        The rows of its confusion matrix cannot be learned one by one, as the source is silent where
+        it does not claim its label. So the column is used: how often each label is true where it
+        claims.
         """
         one = np.flatnonzero(self.only >= 0.0)
         label = self.only[one].astype(np.int64)
@@ -354,11 +366,11 @@ class Confusions(NamedTuple):
         return self._with_correlation(*total[0]).learn_simple(total[1])
 
     def _tally_correlation(self, block: Block) -> tuple[float, float]:
-        """Sum products of the errors of two claims on one item, and what they would be at most.
+        """Sum products of the errors of two claims on one item, and the largest value of that sum.
 
-        Of an item with label k true, n_k claims are right; A are expected to be, by the accuracies.
-        The sum over pairs of claims is (n_k - A)² less the variances; if all errors were the
-        item's, it would be the square of the sum of deviations less the variances.
+        If label k of an item is true, n_k claims are right; the accuracies lead to expect A. The
+        sum over pairs of claims is (n_k - A)² less the variances; if all errors were the item's, it
+        would be the square of the sum of deviations less the variances.
         """
         if self.learns_nothing:
             return 0.0, 0.0
@@ -420,7 +432,7 @@ class Confusions(NamedTuple):
         return self._replace(simple=surely((right + self.pooled * mean) / (n + self.pooled)))
 
     def tally_overturned(self, block: Block, found: Derived) -> Tally:
-        """Count the items whose answer is neither the vote's nor that of one accuracy a source."""
+        """Count the items on which the answer differs from the vote and from a simpler model."""
         some, found = self._compared(block)
         if some.n_items == 0:
             return 0, 0
@@ -462,7 +474,7 @@ class Confusions(NamedTuple):
     def weights(
         self, block: Block, found: Derived, *, final: bool = False, temper: bool = True
     ) -> Weights:
-        """Return log P(what a source claims | what is true), weighted; if `final`, with doubt."""
+        """Return the weighted log P(claimed | true label) of sources; if `final`, with doubt."""
         log_confusion = np.log(self.confusion)
         one = np.flatnonzero(self.only >= 0.0)
         log_confusion[one, :, self.only[one].astype(np.int64)] = self.evidence[one]
@@ -488,6 +500,36 @@ class Confusions(NamedTuple):
         total = sum_of_rows(votes) + pseudo_votes
         return np.asarray((votes + pseudo_votes / votes.shape[1]) / total)
 
+    def with_family(self, slots: FloatArray, met: Meetings, claims: FloatArray) -> Confusions:
+        """Return the model in which a large family of copies counts once."""
+        chance, is_plain = 1.0 / len(self.share), self.only < 0.0
+        family = largest_family(slots, met[:2], chance, claims, is_plain, FAMILY)
+        return self._replace(family=family)
+
+    def described(self, claims: FloatArray) -> dict[str, Any]:
+        """Return the confusions, if any were learned, effects of features, and reasons to doubt."""
+        described: dict[str, Any] = {"confusion": None if self.learns_nothing else self.confusion}
+        if self.features is not None:
+            described["source_effects"] = {"accuracy": self.features.effects(0)}
+        found = {}
+        if self.learns_nothing:
+            found["nothing-to-learn"] = (
+                "claims on one item agree less often than by chance "
+                f"(kappa {self.agreement:.2f}), so the vote answers"
+            )
+        if self.rests_on_assumption:
+            found["assumption"] = (
+                f"{self.overturned:.0%} of the items get a value that neither the vote nor one "
+                "accuracy per source gives them"
+            )
+        if self.family.any():
+            share = float(claims[self.family > 0.0].sum() / claims.sum())
+            found["one-family"] = (
+                f"{int(self.family.sum())} sources with {share:.0%} of the claims agree far more "
+                "often than their accuracies explain; their claims count once"
+            )
+        return {**described, "findings": found}
+
     # --- known truths, new names ------------------------------------------------------------------
 
     def tally_expected(self, block: Block, found: Derived) -> Tally:
@@ -505,11 +547,11 @@ class Confusions(NamedTuple):
         return (np.concatenate(counts, axis=1),)
 
     def learn_expected(self, total: Tally) -> Confusions:
-        """Return the model as known truths correct it, if they clearly ask for that.
+        """Return the model corrected by known truths, if they clearly contradict it.
 
-        They also count in every round, so that little is left to correct where sources are what
-        they seem; there a correction would be chance alone. The right claims of a source become as
-        much more frequent on all labels.
+        Known truths also count in every round, so little is left to correct if sources are as
+        accurate as they seem; a correction would then be chance alone. The correction makes a
+        source's right claims more frequent by the same factor on all labels.
         """
         if total[0] is None:
             return self
@@ -527,12 +569,8 @@ class Confusions(NamedTuple):
             confusion=confusion / confusion.sum(axis=2, keepdims=True),
         )
 
-    def calibrated(self) -> Confusions:
-        """Return the model as it is: known truths counted in every round."""
-        return self
-
     def grown(self, names: Names) -> Confusions:
-        """Return the model with room for labels that were never met."""
+        """Return the model with room for new labels."""
         n_labels = len(names.labels)
         n_new = n_labels - len(self.share)
         if n_new <= 0:
@@ -545,7 +583,7 @@ class Confusions(NamedTuple):
         )
 
     def borrowing(self, rows: FloatArray, n_met: int) -> Confusions:
-        """Return the model with new sources as their features say; `rows` has those of all."""
+        """Return the model with new sources as their features predict; `rows` has those of all."""
         assert self.features is not None
         features = self.features._replace(rows=rows)
         accuracy = np.append(self.accuracy[:n_met], surely(features.expected(0)[n_met:]))
@@ -556,7 +594,7 @@ class Confusions(NamedTuple):
 
 
 def _moved(confusion: FloatArray, move: FloatArray) -> FloatArray:
-    """Return confusions of sources whose log-odds of being right move by so much on every label."""
+    """Return confusions with the log-odds of being right moved by `move` on every label."""
     right = np.diagonal(confusion, axis1=1, axis2=2)
     then = sigmoid(logit(right) + move[:, None])
     wrong = confusion * ((1.0 - then) / np.maximum(1.0 - right, 1e-6))[:, :, None]

@@ -1,18 +1,13 @@
-"""Open values: one accuracy per source, and one per attribute where the claims ask for it."""
+"""Model open values (not labels): one accuracy per source, or per attribute if needed."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import BySource, CountBySource, Tally, clamp_known
-from veracity.algorithms.default.coincidence import (
-    EVEN,
-    beyond_even_errors,
-    log_likelihoods,
-    n_false_values,
-)
+from veracity import kernels
+from veracity.algorithms.base import Tally, clamp_known
 from veracity.algorithms.default.shrinkage import (
     CYCLES,
     SUREST,
@@ -33,39 +28,67 @@ from veracity.algorithms.default.shrinkage import (
     surely,
     weigh_known,
 )
+from veracity.algorithms.distributions import log_gamma
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.regression import Counts, Regression, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
+from veracity.dependence.naming import Meetings
 from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray
 from veracity.encoding.names import Names
-from veracity.kernels.loading import kernels
+from veracity.trees import BySource, CountBySource
 
 ATTRIBUTE_STRENGTHS: FloatArray = 2.0 ** np.arange(14.0)
-"""Pseudo-claims that a source's accuracy may be worth against that on one attribute."""
+"""Candidate weights, in pseudo-claims, of a source's accuracy in that on an attribute."""
 
 USUAL_CORRELATION = 0.2
 """Correlation of errors on one item, where any value may be claimed."""
 
+LEAST_CORRELATION = 0.01
+"""Smallest correlation, which remains even if features of items explain all of it."""
+
 BEYOND_VALUES = 0.25
-"""Share of that correlation which is left where the claims of an item show which false value
-tempts: that sources are right, or wrong, on the same items."""
+"""Share of the correlation of errors that remains if the claims of an item show its tempting false
+value: sources are right, or wrong, on the same items."""
 
 DISPUTED, UNDISPUTED, SAID_ONCE = range(3)
-"""Items by what they tell: several values, one value of several sources, one claim."""
+"""Kinds of items: several values, one value of several sources, one claim."""
 
 SIDES = 3
 
 OF_DISPUTED, OF_ALL = range(2)
 N_RATES = 2
-"""The rates that features tell of."""
+"""Rates that features predict."""
 
 DOMINANT = 0.25
-"""Share of all claims from which one source dominates, if it also has that many times as much as a
-source has on average."""
+"""Share of all claims from which a source dominates, and the smallest ratio of its claims to those
+of an average source."""
+
+
+LEAST_CLAIMS = 1e-6
+"""Weight of a source without claims in a mean over sources."""
+
+ACCURACIES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
+CONCENTRATIONS = tuple(2.0**n for n in range(9))
+
+ENOUGH_CLAIMS = 20_000
+"""Number of claims in the sample of items."""
+
+CLEARLY = 3.0
+"""Minimum loss in log-likelihood of the claims that rules out smaller concentrations."""
+
+SELDOM = 16.0
+"""Concentration above which coincidences are rare; below it, the claimed values are counted."""
+
+EVEN = 32.0
+"""Pseudo-claims on each value of an item, which spread errors evenly over all values. Items with no
+more voices than this are not changed, since they show hardly anything."""
+
+CountByAttribute = Annotated[FloatArray, "source", "attribute", 0.0]
+"""Counts of each source on each attribute."""
 
 
 class OneCoin(NamedTuple):
-    """One accuracy per source; an error falls on any other value of the item alike.
+    """Model with one accuracy per source; an error is equally likely to be any other value.
 
     Of an item with K claimed values, K are false (one more may be), so a claim adds
     ``log(K accuracy / (1 - accuracy))`` to its value. A source that claims m of them is right if
@@ -74,9 +97,9 @@ class OneCoin(NamedTuple):
     claimed values, and on all items that several sources claim. The second is used for items with a
     single claimed value.
 
-    When all that is learned, the first may differ by attribute, as far as the claims show that it
-    does. Not before: on one attribute alone, most sources may err and be believed. `by_attribute`
-    is empty until then.
+    After all this is learned, the first accuracy may differ by attribute, if the claims show that
+    it does. It is not earlier, because on one attribute alone most sources may err and be believed.
+    `by_attribute` is empty until then.
     """
 
     disputed: BySource
@@ -85,25 +108,23 @@ class OneCoin(NamedTuple):
     """[source, attribute]"""
     spoken: CountBySource
     """[source, `DISPUTED` or else]: number of items."""
-    spoken_by_attribute: CountBySource
+    spoken_by_attribute: CountByAttribute
     """[source, attribute]: number of disputed items."""
-    known: CountBySource
-    """[source, attribute, right or wrong]: where the truth is known."""
-    expected: CountBySource
-    """[source, attribute]: how often it would be right there, by what was learned."""
+    known: CountByAttribute
+    """Counts [source, attribute, right or wrong] on known items."""
+    expected: CountByAttribute
+    """[source, attribute]: learned accuracy of the source on the attribute."""
     prior: PriorRates
     strength: float
-    n_attributes: int
-    """One where accuracies are not to differ by attribute."""
     n_claims: float = 0.0
     n_false: float = 0.0
     """Least number of false values of an item, by how seldom false claims coincide."""
     correlation: float = USUAL_CORRELATION
     """Correlation of errors on one item."""
     features: Regression | None = None
-    """What features of sources say of `disputed` and of `accuracy`."""
+    """Prediction of `disputed` and `accuracy` from features of sources."""
     kinds: Shifts | None = None
-    """What features of items say of all sources; the attributes are then kinds of items."""
+    """Shifts of all sources by features of items; the attributes are then kinds of items."""
 
     @classmethod
     def at_start(
@@ -127,25 +148,19 @@ class OneCoin(NamedTuple):
             expected=cells,
             prior=prior,
             strength=strength,
-            n_attributes=n_attributes,
             n_claims=n_claims,
             features=None if rows is None else Regression.at_start(rows, N_RATES),
         )
 
-    def check(self, n_sources: int) -> None:
-        """Raise ValueError unless the counts are of these attributes."""
-        cells = (n_sources, self.n_attributes)
-        told = (self.spoken_by_attribute.shape, self.expected.shape, self.known.shape[:2])
-        columns = self.by_attribute.shape[1]
-        if any(shape != cells for shape in told) or columns not in (0, self.n_attributes):
-            raise ValueError("what was learned of attributes is not of these")
-        if self.known.shape[2:] != (2,) or self.spoken.shape != (n_sources, SIDES):
-            raise ValueError("what was counted of the sources is not of them")
+    @property
+    def n_attributes(self) -> int:
+        """Return the number of attributes; one if accuracies may not differ by attribute."""
+        return int(self.expected.shape[1])
 
     @property
     def differs(self) -> bool:
         """Return True if accuracies differ by attribute by now."""
-        return bool(self.by_attribute.shape[1] > 0)
+        return bool(self.by_attribute.shape[1] == self.n_attributes)
 
     @property
     def _alike(self) -> FloatArray:
@@ -153,13 +168,14 @@ class OneCoin(NamedTuple):
         return np.repeat(self.disputed[:, None], self.n_attributes, axis=1)
 
     def derive(self, block: Block, weight: FloatArray, n_sources: int) -> Derived:
-        """Return what is computed once for a block."""
+        """Return the data computed once for a block."""
         return derived(block, weight, n_sources)
 
     def phases(self) -> tuple[ModelPhase, ...]:
-        """Return the phases in order: what follows the survey."""
+        """Return the phases in order."""
         own = type(self)
         phases = [
+            ModelPhase("survey", (ModelStep(own.tally_survey, own.learn_survey),)),
             ModelPhase("vote", (ModelStep(own.tally_vote, own.learn_vote),)),
             ModelPhase("accuracies", (ModelStep(own.tally, own.learn),), own.change),
         ]
@@ -171,14 +187,14 @@ class OneCoin(NamedTuple):
                 ModelStep(own.tally_known, own.learn_known),
                 ModelStep(own.tally_expected, own.learn_expected),
             )
-            again = tuple(step for phase in phases[1:] for step in phase.steps)
+            again = tuple(step for phase in phases[2:] for step in phase.steps)
             phases.append(ModelPhase("known truths", (*compare, *CYCLES * (*again, *compare))))
         return tuple(phases)
 
     # --- tallies ----------------------------------------------------------------------------------
 
-    def tally_survey(self, block: Block) -> Tally:
-        """Count the items of each source, and how often it is right where that is known.
+    def tally_survey(self, block: Block, found: Derived) -> Tally:
+        """Count the items of each source, and how often it is right on known items.
 
         A source that claims several values of an item counts once. Also return how likely the
         claims are for each number of false values.
@@ -193,7 +209,7 @@ class OneCoin(NamedTuple):
         return spoken, by_attribute, known, fallen
 
     def _tally_known(self, block: Block, cell: IntArray) -> FloatArray:
-        """Count how often each source is right and wrong where that is known."""
+        """Count how often each source is right and wrong on known items."""
         if not block.is_known.any():
             return np.zeros((len(self.disputed), self.n_attributes, 2))
         right = self._supports(block, (block.known_of_fact == 1).astype(np.float64), cell)
@@ -226,8 +242,8 @@ class OneCoin(NamedTuple):
     def tally_by_attribute(self, block: Block, found: Derived) -> Tally:
         """Count how often sources are right on each attribute, on disputed items.
 
-        Kinds of items are also known by how often sources agree there: where they are easy, there
-        is seldom a choice. So of kinds, all items that several sources claim are counted, too.
+        The agreement of sources also shows how easy a kind of item is: easy items rarely have
+        several values. So for kinds, all items that several sources claim are counted, too.
         """
         plausibility = clamp_known(plausibilities(block, self.weights(block, found)), block)
         side, cell = _side_of_item(block), self._cell_of_item(block)
@@ -289,7 +305,7 @@ class OneCoin(NamedTuple):
 
     @property
     def is_dominated(self) -> bool:
-        """Return True if one source claims so much that others are known by it, and it by nobody.
+        """Return True if one source claims so much that it decides how reliable the others are.
 
         Its disputed items are then too few to learn from: all items are used.
         """
@@ -297,7 +313,7 @@ class OneCoin(NamedTuple):
         return bool(claims.max() > max(DOMINANT * claims.sum(), claims.mean() / DOMINANT))
 
     def learn_by_attribute(self, total: Tally) -> OneCoin:
-        """Learn accuracies by attribute, drawn to the source's own as the claims ask for."""
+        """Learn accuracies by attribute, shrunk towards the source's own."""
         spoken, kinds = self.spoken_by_attribute, self.kinds
         right = total[0]
         wrong = np.maximum(spoken - right, 0.0)
@@ -312,9 +328,12 @@ class OneCoin(NamedTuple):
         outcomes = np.stack([right, wrong], axis=2)
         strength = likeliest_strength(outcomes[tells], plain[tells], ATTRIBUTE_STRENGTHS)
         learned = shrunk(right, right + wrong, expected, strength)
-        if kinds is not None:
-            kinds = kinds._replace(strength=strength)
-        return self._replace(by_attribute=np.where(is_free, learned, expected), kinds=kinds)
+        by_attribute = np.where(is_free, learned, expected)
+        if kinds is None:
+            return self._replace(by_attribute=by_attribute)
+        kinds = kinds._replace(strength=strength)
+        moved = self._replace(by_attribute=by_attribute, kinds=kinds)
+        return moved._replace(correlation=moved.usual_correlation)
 
     def change(self, after: OneCoin) -> float:
         """Return by how much the accuracies moved, on average."""
@@ -341,7 +360,7 @@ class OneCoin(NamedTuple):
         return (self._supports(known, p, self._cell_of_item(known)),)
 
     def learn_expected(self, total: Tally) -> OneCoin:
-        """Keep what the known truths will be compared with."""
+        """Store the plausibilities that will be compared with the known truths."""
         if total[0] is None:
             return self
         expected = np.zeros_like(self.expected)
@@ -358,13 +377,30 @@ class OneCoin(NamedTuple):
         def judge(correlation: float) -> FloatArray:
             return plausibilities(known, self._weights(known, found, correlation, final=True))
 
-        return (log_known(known, judge, USUAL_CORRELATION),)
+        return (log_known(known, judge, self.usual_correlation),)
 
     def learn_known(self, total: Tally) -> OneCoin:
         """Set the correlation of errors by the known truths."""
         if total[0] is None:
             return self
-        return self._replace(correlation=correlation_of(total[0], USUAL_CORRELATION))
+        return self._replace(correlation=correlation_of(total[0], self.usual_correlation))
+
+    @property
+    def usual_correlation(self) -> float:
+        """Return the usual correlation of errors, less the part that features of items explain.
+
+        Where a kind of items is hard for all, sources err on the same items. What this adds to the
+        correlation is the variance of the accuracy over kinds, as a share of that of a claim,
+        p (1 - p). Accuracies by kind have it already.
+        """
+        if self.kinds is None:
+            return USUAL_CORRELATION
+        spoken = np.maximum(self.spoken_by_attribute, LEAST_CLAIMS)
+        usual = np.average(self.disputed, weights=spoken.sum(axis=1), keepdims=True)
+        accuracy, share = self.kinds.expected(usual)[0], spoken.sum(axis=0) / spoken.sum()
+        mean = float(accuracy @ share)
+        explained = float((accuracy - mean) ** 2 @ share) / (mean * (1.0 - mean))
+        return max(USUAL_CORRELATION - explained, LEAST_CORRELATION)
 
     def _corrected(self) -> OneCoin:
         """Return the accuracies as the known truths correct them."""
@@ -376,7 +412,7 @@ class OneCoin(NamedTuple):
         )
 
     def _calibrated_by_attribute(self) -> FloatArray:
-        """Move all accuracies of a source as on what is known, then each by its own attribute."""
+        """Correct all accuracies of a source by its known items, then each by its attribute's."""
         known, expected = self.known.sum(axis=1), self.expected.sum(axis=1)
         n_known = known.sum(axis=1)
         mean = np.where(n_known > 0.0, expected / np.maximum(n_known, 1.0), self.disputed)
@@ -386,10 +422,6 @@ class OneCoin(NamedTuple):
         then = sigmoid(logit(np.clip(self.expected / of_cell, SUREST, 1.0 - SUREST)) + move)
         moved = sigmoid(logit(self.by_attribute) + move)
         return weigh_known(moved, self.known, then * self.known.sum(axis=2), self.prior)
-
-    def calibrated(self) -> OneCoin:
-        """Return the model as it is: the last phase corrected it."""
-        return self
 
     def grown(self, names: Names) -> OneCoin:
         """Return the model with room for new attributes, where a source is as good as elsewhere."""
@@ -406,11 +438,10 @@ class OneCoin(NamedTuple):
             spoken_by_attribute=np.pad(self.spoken_by_attribute, [(0, 0), (0, n_new)]),
             known=np.pad(self.known, [(0, 0), (0, n_new), (0, 0)]),
             expected=np.pad(self.expected, [(0, 0), (0, n_new)]),
-            n_attributes=n_attributes,
         )
 
     def borrowing(self, rows: FloatArray, n_met: int) -> OneCoin:
-        """Return the model with new sources as their features say; `rows` has those of all."""
+        """Return the model with new sources as their features predict; `rows` has those of all."""
         assert self.features is not None
         features = self.features._replace(rows=rows)
         disputed, accuracy = (
@@ -426,12 +457,26 @@ class OneCoin(NamedTuple):
             disputed=disputed, accuracy=accuracy, by_attribute=by_attribute, features=features
         )
 
+    def with_family(self, slots: FloatArray, met: Meetings, claims: FloatArray) -> OneCoin:
+        """Return the model as it is: of open values, every copy counts less by itself."""
+        return self
+
+    def described(self, claims: FloatArray) -> dict[str, Any]:
+        """Return the effects of features of sources and of items on the accuracy."""
+        described = {}
+        if self.features is not None:
+            described["source_effects"] = {"accuracy": self.features.effects(OF_DISPUTED)}
+        if self.kinds is not None:
+            mean = float(np.average(self.accuracy, weights=np.maximum(claims, LEAST_CLAIMS)))
+            described["item_effects"] = {"accuracy": self.kinds.effects(mean)}
+        return described
+
     # --- judging ----------------------------------------------------------------------------------
 
     def weights(
         self, block: Block, found: Derived, *, final: bool = False, temper: bool = True
     ) -> Weights:
-        """Return what each claim is worth, with copies and, if `final`, tempering counted in.
+        """Return the weights of the claims, with copies and, if `final`, tempering.
 
         While it is learned, one of the claimed values is true; in the `final` answer none of them
         may be, which has a score of 0.
@@ -475,7 +520,7 @@ def _still_alike(block: Block) -> FloatArray:
 
 
 def _side_of_item(block: Block) -> IntArray:
-    """Return what each item tells: where the truth is known there always is a choice."""
+    """Return the kind of each item; items with a known truth count as disputed."""
     is_undisputed = _is_undisputed(block)
     side = np.where(block.n_voices_of_item == 1, SAID_ONCE, UNDISPUTED)
     return np.where(is_undisputed, side, DISPUTED).astype(np.int32)
@@ -491,3 +536,89 @@ def _is_undisputed(block: Block) -> BoolArray:
     if block.has_shares:
         is_one |= block.n_voices_of_item == 1
     return np.asarray(is_unknown & is_one)
+
+
+# --- how often false claims coincide ------------------------------------------------------------
+#
+# A source that errs may name anything. Where false claims hardly ever coincide, two sources that
+# agree are almost surely right, however few they are. Real claims mostly coincide when they are
+# false, for many reasons: old values, wrong units, copies. So only claims that clearly do not are
+# taken to have more false values than are claimed.
+#
+# The claims of an item show which of its false values is the tempting one, if they are many.
+# Hundreds who fall for it are then no more of a proof than one of them.
+
+
+def beyond_even_errors(
+    block: Block, weight_of_support: FloatArray, n_values_of_item: FloatArray
+) -> FloatArray:
+    """Return the correction of each support because errors fall on some values more than on others.
+
+    If errors fall on all K values alike, each claim adds log K. But the probabilities of the values
+    differ by item (Dirichlet, `EVEN` for each value): so n claims of N on one value are, were they
+    false, as likely as n draws from a Pólya urn, and each of them adds the mean of
+
+        log (K EVEN + N - 1 - j) - log (EVEN + j), j = 0 .. n - 1.
+
+    With few claims that is log K.
+    """
+    is_many = block.n_voices_of_item > EVEN
+    gain = np.zeros(block.n_facts)
+    weight = weight_of_support if len(weight_of_support) else np.ones(len(block.source_of_support))
+    n = np.add.reduceat(weight, block.first_support_of_fact[:-1])
+    n_all = np.add.reduceat(n, block.first_fact_of_item[:-1])
+    facts = np.flatnonzero(np.repeat(is_many, block.n_facts_of_item))
+    item = block.item_of_fact[facts]
+    n, n_all, n_values = np.maximum(n[facts], 1e-3), n_all[item], n_values_of_item[item]
+    n_all, even = np.maximum(n_all, n), EVEN * n_values
+    surprise = log_gamma(even + n_all) - log_gamma(even + n_all - n)
+    surprise -= log_gamma(EVEN + n) - log_gamma(np.array(EVEN))
+    gain[facts] = surprise / n - np.log(n_values)
+    return np.asarray(weight * np.repeat(gain, block.n_supports_of_fact))
+
+
+def log_likelihoods(block: Block, n_claims: float) -> FloatArray:
+    """Return the log-likelihood of the way in which claims fall into the values of their items.
+
+    Its axes are [accuracy, concentration]; items are added up. All sources are alike here: each
+    names the true value with some probability, and otherwise a false one. False claims coincide as
+    in Ewens' sampling formula, so that any two do with a probability of 1 / (1 + concentration).
+    """
+    block, _ = _some_items(block, n_claims).strongest_claims()
+    total = np.zeros((len(ACCURACIES), len(CONCENTRATIONS)))
+    if block.n_items == 0:
+        return total
+    item, first, n_values = block.item_of_fact, block.first_fact_of_item[:-1], block.n_facts_of_item
+    n = block.n_supports_of_fact.astype(np.float64)
+    n_all = np.add.reduceat(n, first)
+    ways = log_gamma(n)
+    all_ways = np.add.reduceat(ways, first)
+    for column, strength in enumerate(CONCENTRATIONS):
+        rising = log_gamma(strength + np.arange(n_all.max() + 1)) - log_gamma(np.array(strength))
+        others = (n_all[item] - n).astype(np.int64)
+        apart = (n_values[item] - 1) * np.log(strength) + all_ways[item] - ways - rising[others]
+        none = n_values * np.log(strength) + all_ways - rising[n_all.astype(np.int64)]
+        for row, accuracy in enumerate(ACCURACIES):
+            if_true = n * np.log(accuracy) + (n_all[item] - n) * np.log(1.0 - accuracy) + apart
+            if_none = n_all * np.log(1.0 - accuracy) + none
+            most = np.maximum(np.maximum.reduceat(if_true, first), if_none)
+            shares = np.add.reduceat(np.exp(if_true - most[item]), first) + np.exp(if_none - most)
+            total[row, column] = (most + np.log(shares)).sum()
+    return total
+
+
+def _some_items(block: Block, n_claims: float) -> Block:
+    """Return the items with claims of several sources, or a fixed sample of them."""
+    is_some = (block.n_voices_of_item > 1) & ~block.is_known
+    return block.select(is_some & block.sampled(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0))
+
+
+def n_false_values(log_likelihood: FloatArray) -> float:
+    """Return the least number of false values of an item; zero if only the claimed ones count.
+
+    >>> n_false_values(np.zeros((6, 9)))
+    0.0
+    """
+    best = log_likelihood.max(axis=0)
+    least = CONCENTRATIONS[int(np.argmax(best >= best.max() - CLEARLY))]
+    return 1.0 + least if least >= SELDOM else 0.0

@@ -1,4 +1,4 @@
-"""What the error models share: shrinkage towards all sources, and doubt about shared errors."""
+"""Common parts of error models: shrinkage towards all sources, and doubt about shared errors."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from veracity import kernels
 from veracity.algorithms.base import Tally, clamp_known
 from veracity.algorithms.distributions import log_likely_counts
 from veracity.algorithms.prior import STRENGTHS, PriorRates, known_weight
 from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import logit, share_of_item, sigmoid
 from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
-from veracity.kernels.loading import kernels
 
 SUREST = 1e-3
-"""No rate comes closer to zero or one than this: typing errors happen to the best."""
+"""Smallest distance of a rate from zero and one, since even the best source makes typing errors."""
 
 CORRELATIONS = 2.0 ** np.arange(-6, 3)
-"""Correlations of errors on one item that known truths choose from, as multiples of the usual."""
+"""Candidate correlations of errors on one item, as multiples of the usual; known truths choose."""
 
 MOST_CORRELATED = 0.6
 
 AS_IT_SEEMS = 1e6
-"""Number of known items that cannot be met: what was expected of a source is right."""
+"""Pseudo-count of known items for the expected accuracy of a source."""
 
 CYCLES = 3
 """Rounds that are learned again after known truths have corrected the accuracies. Each ends with
 another correction: without it, rounds drift back to the answer that the known truths contradict."""
 
 CELLS = 10_000
-"""Cells of counts from which a strength is learned: those of the sources with most claims."""
+"""Largest number of counts from which a strength is learned: those of sources with most claims."""
 
 Derived = tuple[FloatArray, IntArray]
-"""Weight of each support, where dependent sources count once, and the number of values that its
-source claims of the item. Each is empty where it is one for all."""
+"""Weight of each support, with dependent sources counted once, and the number of values that its
+source claims of the item. An array is empty if all its values are one."""
 
 
 class ModelStep(NamedTuple):
-    """A look of an error model at a block, and what it learns from the sum of the tallies."""
+    """Tally of an error model over a block, and the function that learns from the sum."""
 
     tally: Callable[[Any, Block, Derived], Tally]
     learn: Callable[[Any, Tally], Any]
 
 
 class ModelPhase(NamedTuple):
-    """Steps of an error model, taken once, or until `change` says that little changes."""
+    """Steps of an error model, run once, or until `change` is small."""
 
     name: str
     steps: tuple[ModelStep, ...]
@@ -54,7 +54,7 @@ class ModelPhase(NamedTuple):
 
 
 def derived(block: Block, weight_of_support: FloatArray, n_sources: int) -> Derived:
-    """Return what is computed once for a block."""
+    """Return the data computed once for a block."""
     if block.has_shares or len(block.source_of_support) == len(block.source_of_voice):
         return weight_of_support, np.zeros(0, dtype=np.int32)
     return weight_of_support, np.asarray(kernels.count_named(block, n_sources))
@@ -69,7 +69,7 @@ def first_vote(block: Block, found: Derived, prior: PriorRates) -> FloatArray:
 
 
 def known_part(block: Block, found: Derived) -> tuple[Block, Derived]:
-    """Return the items whose truth is known, with what was derived of their supports."""
+    """Return the items with known truth, with the data derived from their supports."""
     is_meant = np.repeat(block.is_known, block.n_supports_of_item)
     weight, n_named = found
     weight = weight[is_meant] if len(weight) else weight
@@ -80,7 +80,7 @@ def known_part(block: Block, found: Derived) -> tuple[Block, Derived]:
 def shrunk_accuracy(
     counts: Counts, prior: PriorRates, strength: float, features: Regression | None, rate: int = 0
 ) -> tuple[FloatArray, Regression | None]:
-    """Return accuracies, drawn to what is expected of a source, and what features say of it.
+    """Return accuracies, shrunk towards those expected of a source, and the regression, if any.
 
     Expected is the mean of all sources, or what the features of the source lead to expect. Fixed
     sources keep their accuracy.
@@ -105,7 +105,7 @@ def expected_of(mean: float, prior: FloatArray) -> FloatArray:
 def shrunk(
     part: FloatArray, whole: FloatArray, expected: FloatArray, strength: float
 ) -> FloatArray:
-    """Return shares, with what is expected as `strength` pseudo-claims; clear of zero and one."""
+    """Return shares, shrunk to the expected ones by `strength` pseudo-claims, within (0, 1)."""
     return surely((part + strength * expected) / (whole + strength))
 
 
@@ -123,13 +123,13 @@ def says_most(n_claims: FloatArray, n_cells: int) -> BoolArray:
 
 
 def likeliest_strength(counts: FloatArray, plain: FloatArray, strengths: FloatArray) -> float:
-    """Return the number of pseudo-claims under which what was counted is most likely."""
+    """Return the number of pseudo-claims under which the counts are most likely."""
     log_likelihood = log_likely_counts(counts, plain, strengths).sum(axis=0)
     return float(strengths[np.argmax(log_likelihood)])
 
 
 def counted(block: Block, found: Derived) -> FloatArray:
-    """Return what each support weighs, as far as it counts; empty if that is one for all."""
+    """Return the weight of each support; empty if all weights are one."""
     weight, share = found[0], block.share_of_support
     if len(weight) and len(share):
         return np.asarray(weight * share)
@@ -139,7 +139,7 @@ def counted(block: Block, found: Derived) -> FloatArray:
 def voices_of_item(block: Block, found: Derived) -> FloatArray:
     """Return the number of voices of each item, with dependent ones counted once.
 
-    Of m values that one voice claims, each is an m-th of it.
+    If one voice claims m values, each counts 1 / m.
     """
     weight, n_named = counted(block, found), found[1]
     if len(weight) == 0 and len(n_named) == 0:
@@ -151,10 +151,10 @@ def voices_of_item(block: Block, found: Derived) -> FloatArray:
 
 
 def design_effect(block: Block, found: Derived, correlation: FloatArray | float) -> FloatArray:
-    """Return what the scores of an item are divided by because its voices err alike: 1 + (n - 1) r.
+    """Return the divisor of the scores of an item whose voices err alike: 1 + (n - 1) r.
 
-    n voices then tell no more than n / (1 + (n - 1) r) would that err each by itself (Kish): some
-    doubt is left, however many claim the same.
+    n voices then carry the information of n / (1 + (n - 1) r) independent ones (Kish): some doubt
+    is left, however many claim the same.
     """
     n_voices = voices_of_item(block, found)
     return np.asarray(1.0 + np.maximum(n_voices - 1.0, 0.0) * correlation)
@@ -191,10 +191,10 @@ def _correlations(usual: float) -> FloatArray:
 def weigh_known(
     accuracy: FloatArray, known: FloatArray, expected: FloatArray, prior: PriorRates
 ) -> FloatArray:
-    """Return accuracies as known truths, [..., right or wrong], correct them; fixed sources stay.
+    """Return accuracies corrected by known truths, [..., right or wrong]; fixed sources stay.
 
-    They move by how often a source is right beyond what was expected, see `known_weight`. The
-    nearer to one, the less an accuracy can rise, unless many truths say so.
+    They move by the difference between observed and expected counts, see `known_weight`. The nearer
+    an accuracy is to one, the less it can rise, unless there are many known truths.
     """
     n_known = known.sum(axis=-1)
     usual = surely(expected / np.maximum(n_known, SUREST))
@@ -207,7 +207,7 @@ def weigh_known(
 
 
 def logs_beyond_expected(known: FloatArray, expected: FloatArray) -> float:
-    """Return how much likelier, in logs, counts are if sources are not as right as expected.
+    """Return the log-likelihood ratio of counts: sources differ from the expected, or do not.
 
     Counts are [source, right or wrong]. What was expected may be worth some known items, for all
     sources alike, see `known_weight`, or any number of them.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from veracity.algorithms.base import BySource, Tally, clamp_known
+from veracity import kernels
+from veracity.algorithms.base import Tally, clamp_known
 from veracity.algorithms.default.shrinkage import (
     CYCLES,
     SUREST,
@@ -22,13 +23,14 @@ from veracity.algorithms.default.shrinkage import (
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import Weights, logit, plausibilities
+from veracity.dependence.naming import Meetings
 from veracity.encoding.block import Block, FloatArray
 from veracity.encoding.names import Names
-from veracity.kernels.loading import kernels
+from veracity.trees import BySource
 
 OF_TPR, OF_FPR = range(2)
 N_RATES = 2
-"""The rates that features tell of."""
+"""Rates that features predict."""
 
 
 class TwoCoin(NamedTuple):
@@ -43,7 +45,7 @@ class TwoCoin(NamedTuple):
     prevalence: float
     strength: float
     features: Regression | None = None
-    """What features of sources say of both rates."""
+    """Prediction of both rates from features of sources."""
 
     @classmethod
     def at_start(
@@ -82,7 +84,7 @@ class TwoCoin(NamedTuple):
         return self._count(block, block.votes_of_fact / voices)
 
     def tally(self, block: Block, found: Derived) -> Tally:
-        """Judge the facts, and count how claims meet them (E-step)."""
+        """Judge the facts, and count the claims of each source by truth (E-step)."""
         return self._count(block, plausibilities(block, self.weights(block, found)))
 
     def _count(self, block: Block, plausibility: FloatArray) -> Tally:
@@ -112,7 +114,7 @@ class TwoCoin(NamedTuple):
     def _rate(
         self, rate: int, counts: Counts, features: Regression | None
     ) -> tuple[FloatArray, Regression | None]:
-        """Return the rates, drawn to the mean of all, or to what the features say."""
+        """Return the rates, drawn to the mean of all, or to the rates that features predict."""
         prior = self.prior.tpr if rate == OF_TPR else self.prior.fpr
         mean = float((counts.right.sum() + np.median(prior)) / (counts.total.sum() + 1.0))
         if features is None:
@@ -122,7 +124,7 @@ class TwoCoin(NamedTuple):
         return surely(shares), features
 
     def borrowing(self, rows: FloatArray, n_met: int) -> TwoCoin:
-        """Return the model with new sources as their features say; `rows` has those of all."""
+        """Return the model with new sources as their features predict; `rows` has those of all."""
         assert self.features is not None
         features = self.features._replace(rows=rows)
         tpr, fpr = (
@@ -132,7 +134,7 @@ class TwoCoin(NamedTuple):
         return self._replace(tpr=tpr, fpr=fpr, features=features)
 
     def tally_expected(self, block: Block, found: Derived) -> Tally:
-        """Count how claims about known facts would meet them, were these not known."""
+        """Count the claims on known facts by truth, judged as if these facts were unknown."""
         if not block.is_known.any():
             return (None,)
         known, found = known_part(block, found)
@@ -158,10 +160,6 @@ class TwoCoin(NamedTuple):
         usual = np.where(n_expected > SUREST, expected[:, 0] / np.maximum(n_expected, SUREST), rate)
         return weigh_known(rate, known, n_known * usual, self.prior)
 
-    def calibrated(self) -> TwoCoin:
-        """Return the model as it is: the last phase corrected it."""
-        return self
-
     def change(self, after: TwoCoin) -> float:
         """Return by how much the rates, on average, or the prevalence moved."""
         moves = (after.tpr - self.tpr, after.fpr - self.fpr)
@@ -169,8 +167,21 @@ class TwoCoin(NamedTuple):
         return max(largest, abs(after.prevalence - self.prevalence))
 
     def grown(self, names: Names) -> TwoCoin:
-        """Return the model as it is: it knows no labels or attributes."""
+        """Return the model unchanged, since it has no labels or attributes."""
         return self
+
+    def with_family(self, slots: FloatArray, met: Meetings, claims: FloatArray) -> TwoCoin:
+        """Return the model unchanged, since it does not search for copies."""
+        return self
+
+    def described(self, claims: FloatArray) -> dict[str, Any]:
+        """Return the effects of features on both rates."""
+        features = self.features
+        if features is None:
+            return {}
+        return {
+            "source_effects": {"tpr": features.effects(OF_TPR), "fpr": features.effects(OF_FPR)}
+        }
 
     def weights(
         self, block: Block, found: Derived, *, final: bool = False, temper: bool = True

@@ -1,17 +1,18 @@
-"""One spelling for one meaning: what sources write differently but mean alike becomes one value.
+"""Normalise values: values that are written differently and mean the same become one value.
 
-First it is *detected*, for each attribute, what its values are: times, dates, numbers, text. That
-is a `Normalisation`: small, and kept with the run. Then it is *applied* to claims, and later to
-truths. Both work on different values, not on claims.
+First the type of the values of each attribute is *detected*: times, dates, numbers, text. The
+result is a `Normalisation`: small, and saved with the run. Then it is *applied* to claims, and
+later to truths. Both work on different values, not on claims.
 
 Times, dates and numbers are written one way (``2011-12-28 14:30``, ``1234.5``), which follows from
-the value and the `Normalisation` alone. Text is compared in a folded form nobody wants to read, so
-of the spellings that fold alike the most usual is shown. No table of these is kept: a truth gets
-the spelling of the fact it folds like, if there is one (`Normalisation.apply` with `like`).
+the value and the `Normalisation` alone. Text is compared in a folded form that is hard to read, so
+the most frequent of the spellings with the same folded form is shown. No table of these is saved: a
+truth gets the spelling of the fact with the same folded form, if there is one
+(`Normalisation.apply` with `like`).
 
-A value that names nothing ("N/A") is left out, and so is one that says too little to be compared,
-such as a date among dates with times. One that cannot be read stays, as text. `Normalised.changes`
-has a row for every value that was changed.
+A placeholder ("N/A") is left out, and so is a value that is too imprecise to be compared, as a date
+among dates with times. A value that cannot be read stays, as text. `Normalised.changes` has a row
+for every value that was changed.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from veracity.reading.normalise.value_types import (
     in_unit_of_bare,
     read_values,
 )
-from veracity.reading.schema import Kind
+from veracity.reading.roles import Kind
 
 __all__ = [
     "ADVICE",
@@ -89,24 +90,24 @@ CHANGE_SCHEMA: dict[str, Any] = {
 }
 
 DONE = {
-    "no value": "left out, naming no value",
-    "incomplete": "left out, saying too little",
-    "no number": "left out, being no number",
+    "no value": "left out as placeholders",
+    "incomplete": "left out as too imprecise",
+    "no number": "left out as no numbers",
     "other unit": "left out, in a unit that cannot be converted",
     "unread": "kept as text",
     "padded": "padded with zeros",
-    "bare": "kept apart, naming no unit",
-    "bare number": "taken to be in it, naming no unit",
+    "bare": "not converted, as no unit is given",
+    "bare number": "read in this unit, as none is given",
 }
-"""What was done with values that are not of their attribute's kind."""
+"""Treatment of values that are not of their attribute's type."""
 
 MOST_NOTES = 12
 
 MOST_WAITING = 1 << 20
-"""So many counts of values wait to be added to the others, or as many as there are others."""
+"""Number of counts of values that wait to be merged with the others, at least."""
 
 BYTES_PER_VALUE = 400
-"""What reading a value, in all ways there are, takes."""
+"""Bytes for reading a value in all possible ways."""
 
 ADVICE = "normalise them in portions, or say which attributes stay as they are"
 
@@ -116,12 +117,12 @@ Kinds = Mapping[str, ValueKind | Mapping[str, str]]
 """The kinds of values of attributes, or the formats of their sources, as a user gives them."""
 
 Normalise = bool | Kinds
-"""Whether to normalise; or yes, with kinds of attributes, or formats of their sources."""
+"""Choice to normalise: True or False, or the types of attributes, or formats of their sources."""
 
 
 @dataclass(frozen=True)
 class Normalised:
-    """Rows with normalised values, what was changed, and sentences that tell it.
+    """Rows with normalised values, the changes, and sentences about them.
 
     `changes` has a row for each value of an attribute that was changed: ``before``, ``after`` (null
     if left out), which ``change`` it is ("rewritten", "no value", "incomplete", "no number",
@@ -134,13 +135,13 @@ class Normalised:
 
     @property
     def n_left_out(self) -> int:
-        """How many rows were left out."""
+        """Return the number of rows that were left out."""
         return int(self.changes.filter(pl.col("after").is_null())["claims"].sum())
 
 
 @dataclass(frozen=True)
 class Normalisation:
-    """How the values of each attribute are read; the same for claims and for truths.
+    """Formats of the values of each attribute; the same for claims and for truths.
 
     >>> rows = pl.DataFrame({"entity": ["a", "b"], "value": ["1,234.50 USD", "n/a"]})
     >>> normalisation = detect(rows)
@@ -152,18 +153,18 @@ class Normalisation:
 
     readings: Mapping[str, Reading]
     numeric: bool = False
-    """Whether the claims are numeric: what is no number is left out."""
+    """True if the claims are numeric: values that are no numbers are left out."""
 
     forms: Forms = field(default_factory=dict)
     """The form of each source that writes an attribute otherwise, by attribute."""
 
     @property
     def kinds(self) -> dict[str, ValueKind]:
-        """What the values of each attribute are."""
+        """Return the type of the values of each attribute."""
         return {name: reading.kind for name, reading in self.readings.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it for JSON, without what is as usual."""
+        """Return the normalisation for JSON, without defaults."""
         told = {name: _as_json(reading) for name, reading in self.readings.items()}
         forms = {name: dict(of) for name, of in self.forms.items()}
         more = {"sources": forms} if forms else {}
@@ -171,7 +172,7 @@ class Normalisation:
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Normalisation:
-        """Make it again from what `to_json` returned."""
+        """Make the formats from the output of `to_json`."""
         readings = {name: _from_json(of) for name, of in told["attributes"].items()}
         forms = {
             attribute: {source: _form_from_json(form) for source, form in of.items()}
@@ -254,7 +255,7 @@ def look(
     *,
     claims_kind: Kind = "categorical",
 ) -> tuple[Normalisation, tuple[str, ...]]:
-    """Detect how to read values from what `Seen` counted; return notes on their sources, too."""
+    """Detect the formats of values from the counts in `Seen`; return notes on sources, too."""
     kinds = kinds or {}
     if claims_kind == "binary" or seen["value"].dtype != pl.String:
         _check_kinds(kinds, [])
@@ -307,7 +308,7 @@ def normalise(
 def rewriting_of(
     batches: Callable[[], Iterable[pl.DataFrame]], find: Find, like: pl.DataFrame | None
 ) -> Rewriting:
-    """Return what becomes of the values of batches of rows.
+    """Return the normalised form of the values in batches of rows.
 
     If some sources write otherwise than others, the batches are read once more, to count the values
     by form.
@@ -324,7 +325,7 @@ def rewriting_of(
 
 
 def count_formats_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """Count what claims show of the formats of their sources."""
+    """Count the signs of each source's formats in its claims."""
     if "value" not in rows.columns or rows["value"].dtype != pl.String:
         return pl.DataFrame(schema=COUNT_SCHEMA)
     return count_formats(_named(rows))
@@ -335,7 +336,7 @@ Find = Callable[[pl.DataFrame, pl.DataFrame], tuple[Normalisation, tuple[str, ..
 
 
 class Seen:
-    """The different values of each attribute, and in how many claims: what normalising looks at.
+    """Different values of each attribute with their numbers of claims, the input of normalising.
 
     It is added up batch by batch, so claims need not be in memory at once; their values have to.
     The formats of sources are counted, too. Where these are known, values are counted by form.
@@ -362,7 +363,7 @@ class Seen:
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row per value of an attribute, with how many claims name it."""
+        """Return one row per value of an attribute, with the number of its claims."""
         self._bring_together()
         assert self._table is not None  # there is a batch at least
         return self._table
@@ -378,7 +379,7 @@ class Seen:
 
 
 class Rewriting:
-    """What becomes of each value that was seen, for rows that come batch by batch."""
+    """Mapping of each value to its normalised spelling, for rows that come batch by batch."""
 
     def __init__(
         self,
@@ -455,7 +456,7 @@ def _detected(
 
 
 def _naming(values: pl.DataFrame) -> pl.DataFrame:
-    """Return the values that name one; a day with "not available" beside it does not."""
+    """Return the values that are not placeholders; "Dec 02 Not Available" is a placeholder."""
     is_beside_day = pl.col("day").is_not_null() & pl.col("words").str.contains(r"\p{L}")
     said = values.select(pl.when(is_beside_day).then("words").otherwise("plain")).to_series()
     folded = fold(said.str.strip_chars(" -()"))
@@ -502,7 +503,7 @@ def _form_from_json(form: object) -> str:
 
 
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return source, attribute, form and value of each row, as text; what is missing is empty."""
+    """Return source, attribute, form and value of each row, as text; missing ones are empty."""
     names = {
         name: as_text(rows[name]).fill_null("") if name in rows.columns else pl.lit("")
         for name in ("source", "attribute", "form")
@@ -555,7 +556,7 @@ def _notes(values: pl.DataFrame, *, numeric: bool) -> tuple[str, ...]:
     notes = [_sentence(group) for group in alike.values()]
     if len(told) > MOST_NOTES:
         more = counted(len(told) - MOST_NOTES, "more attribute is", "more attributes are")
-        notes.append(f"{more} read, each in its own way")
+        notes.append(f"{more} normalised, too")
     return tuple(notes)
 
 
@@ -567,7 +568,7 @@ def _sentence(alike: list[dict[str, Any]]) -> str:
 
 
 def _how(of: dict[str, Any]) -> str:
-    """Return words on how the values of an attribute are read, and what becomes of them."""
+    """Describe how the values of an attribute are read and rewritten."""
     if of["kind"] == "unchanged":
         return "left unchanged"
     became = f"{counted(of['before'], 'spelling becomes', 'spellings become')} {of['after']:,}"

@@ -1,8 +1,7 @@
 """Dates and times as people write them: 5:25A 01-02-12, Wed, Dec 14 6:30 PM, 2011-12-08T19:02Z.
 
-Many texts name few days. So a text is taken apart: clock times are read from all texts at once,
-and what is left, the day with the words around it, is given to dateutil once for each way it is
-written.
+Many texts have few different days. So clock times are first read from all texts at once. The rest
+of each text, the day with the words around it, is then passed to dateutil once per spelling.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ CLOCK = (
     r"(?:\s?(?P<bracket>\(?)(?:(?:GMT|UTC)?(?P<sign>[+-])(?P<hours>0?[0-9]|1[0-4]):?(?P<minutes>[0-9]{2})"
     r"|(?P<universal>Z|GMT|UTC))\)?)?"
 )
-"""A clock time, in 24 hours or 12, and how far it is ahead of universal time, if that is said."""
+"""A clock time, in 24 hours or 12, and its offset from universal time, if there is one."""
 
 ANY_CLOCK = r"\d[:h]\d"
 
@@ -46,7 +45,7 @@ DAY = (
     r"|(?:^|\D)\d{1,2}[/-]\d{1,2}[/-]\d{2}(?:\D|$)"
     r"|(?:^|[^\d.])(?:0[1-9]|[12]\d|3[01])\.(?:0[1-9]|1[0-2])\.\d{2}(?:[^\d.]|$)"
 )
-"""What may be the name of a day. Not 1.2.03, which may be a version."""
+"""Pattern of a possible day. It excludes 1.2.03, which may be a version."""
 
 MONTHS_ELSEWHERE = {
     "january": "januar jänner janvier enero gennaio januari janeiro",
@@ -70,7 +69,7 @@ ELSEWHERE = {
 ANY_ELSEWHERE = rf"(?i)\b(?:{'|'.join(' '.join(MONTHS_ELSEWHERE.values()).split())})\b"
 
 SHORT_DAY = r"(?:^|\s)\d{1,2}/\d{1,2}(?:\s|$)"
-"""What may be one beside a clock time, and a fraction elsewhere."""
+"""Pattern of a day next to a clock time, which may be a fraction elsewhere."""
 
 IN_NUMBERS = r"(?:^|[^0-9/.-])([0-9]{1,2})[/-]([0-9]{1,2})(?:[/-][0-9]|\s|$)"
 
@@ -80,14 +79,15 @@ LONGEST = 80
 """A longer text is no name of a day."""
 
 MOST_WORDS = 3
-"""So many words beside a date or a time may be put aside; with more it is a sentence."""
+"""Maximum number of words next to a date or a time that are ignored; with more, it is a
+sentence."""
 
 SOME_DAY, OTHER_DAY = datetime(2000, 1, 1), datetime(2004, 5, 15)
-"""What dateutil fills gaps with. No part is the same in both, even the day after a weekday."""
+"""Days from which dateutil fills gaps. They differ in every part, even the day after a weekday."""
 
 
 class Day(NamedTuple):
-    """What a text tells of a day, and the words in it that do not."""
+    """Date in a text, perhaps with missing parts, and the other words of the text."""
 
     year: int | None
     month: int | None
@@ -102,9 +102,9 @@ DAY_SCHEMA = {"year": pl.Int64, "month": pl.Int64, "day": pl.Int64, "words": pl.
 def read_dates(texts: pl.Series) -> pl.DataFrame:
     """Read plain texts as dates and times: clock time, minutes ahead of universal time, and day.
 
-    What a text does not tell is null; up to three words around it are put aside. Numbers are taken
-    as month before day; `order` says which comes first where that is plain ("month", "day"), or
-    that it might be "either". A text that `has_unclear_day` names a day, but not one.
+    Missing parts are null; up to three words around the date are ignored. Numbers are read as month
+    before day; `order` is "month" or "day" where the text shows which comes first, else "either". A
+    text that `has_unclear_day` has a day that cannot be determined.
 
     >>> read_dates(pl.Series(["5:25A 01-02-12", "Wed, Dec 14 6:30 PM On Time"])).rows()[0]
     ('05:25', None, 2012, 1, 2, 'either', '', False)
@@ -168,9 +168,9 @@ def _ahead() -> pl.Expr:
 
 
 def _read_days(rests: pl.Series) -> pl.DataFrame:
-    """Read the days in texts from which the clock time was taken out.
+    """Read the days in texts without their clock times.
 
-    `is_short` is a day only beside a clock time; where it `is_crowded`, no clock time is one.
+    `is_short` is a day only next to a clock time; where it `is_crowded`, no clock time is valid.
     """
     rests = rests.drop_nulls().unique()
     has_day, is_short = rests.str.contains(DAY), rests.str.contains(SHORT_DAY)
@@ -195,7 +195,7 @@ def _read_days(rests: pl.Series) -> pl.DataFrame:
 
 
 def order_in(text: pl.Expr) -> pl.Expr:
-    """Return which of day and month comes first, where numbers leave it open ("either").
+    """Return "day" or "month", whichever comes first in dates; "either" if numbers do not show it.
 
     With dots the day comes first, so these do not count.
     """
@@ -212,7 +212,7 @@ def order_in(text: pl.Expr) -> pl.Expr:
 
 
 def _read_day(text: str) -> Day:
-    """Return what dateutil reads, if every number in the text is part of it."""
+    """Return the date that dateutil reads, if it uses every number in the text."""
     from dateutil import parser  # noqa: PLC0415 - needed only where there are dates
 
     unread = Day(None, None, None, text)

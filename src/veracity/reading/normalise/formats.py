@@ -1,9 +1,9 @@
 """Formats of sources: the decimal sign, the order of dates and the unit that each source uses.
 
-An attribute has one reading. A source that writes otherwise has a *form* beside it, in words such
-as ``comma`` or ``day first, kg``. It follows from counts by source and attribute, which add up over
-batches: first from the source's values of the attribute, then from its other attributes. A source
-that shows nothing follows the reading of the attribute, which the other sources decide.
+An attribute has one reading. A source that writes differently has a *form* in addition, in words
+such as ``comma`` or ``day first, kg``. It follows from counts by source and attribute, which add up
+over batches: first from the source's values of the attribute, then from its other attributes. A
+source without evidence follows the reading of the attribute, which the other sources decide.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ MOST_NAMED = 3
 
 
 class Side(NamedTuple):
-    """Two ways to write, and what is read as neither by itself."""
+    """Two ways to write values of some kinds, and a name of the difference."""
 
     kinds: tuple[str, ...]
     one: str
@@ -73,7 +73,7 @@ SIDES = (
 
 
 def count_formats(named: pl.DataFrame) -> pl.DataFrame:
-    """Count what the values of each source show of their format, by attribute and unit.
+    """Count the signs of each source's format in its values, by attribute and unit.
 
     >>> values = ["0,4 kg", "2,652 kg", "25/12/2020"]
     >>> named = pl.DataFrame({"source": "a", "attribute": "x", "value": values})
@@ -200,7 +200,7 @@ def form_of_words(form: object, attribute: str, source: str) -> str:
 
 
 def form_table(forms: pl.Series) -> pl.DataFrame:
-    """Return what the words of each form mean, as columns.
+    """Return the meaning of the words of each form, as columns.
 
     >>> form_table(pl.Series(["", "comma, kg"])).rows()
     [('', None, None, None), ('comma, kg', ',', None, 'kg')]

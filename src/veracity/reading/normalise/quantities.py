@@ -1,6 +1,6 @@
 """Numbers as people write them: 1,234.50 USD, 1.234,5, 2 1/2, 93%, 5 km.
 
-Nothing is rounded: numbers are kept as exact decimals, so different ones never become the same.
+Nothing is rounded: numbers are exact decimals, so different ones never become equal.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 PLAIN = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$"
-"""What is a number without a thought, but for `OPEN`. Not 007: codes are no numbers."""
+"""Pattern of plain numbers, except for `OPEN`. It excludes 007, as codes are no numbers."""
 
 OPEN = r"^-?[1-9][0-9]{0,2}\.[0-9]{3}$"
-"""A decimal here, a thousand and more where the comma is the decimal sign."""
+"""Numbers that are decimal if the point is the decimal sign, and thousands if the comma is."""
 
 BEFORE = r"(?:US)?[$€£¥] ?|[A-Z]{3} ?"
 """A currency before its amount: $5, € 5, US$ 5, CHF 5."""
@@ -35,10 +36,10 @@ AMOUNT = {
     )
     for decimal_sign, group in ((".", ","), (",", "."))
 }
-"""By decimal sign: digits, or groups of three with one sign between them, and decimals."""
+"""Pattern of digits, or groups of three with a sign between them, and decimals, by decimal sign."""
 
 LONGEST_UNIT = 16
-"""A word of more letters is no unit."""
+"""Largest number of letters of a unit."""
 
 SCHEMA = {"point": pl.String, "comma": pl.String, "sign": pl.String, "unit": pl.String}
 
@@ -70,14 +71,14 @@ UNITS: dict[str, dict[str, str]] = {
     "USD": {"USD $ US$": "1"}, "EUR": {"EUR €": "1"}, "GBP": {"GBP £": "1"}, "JPY": {"JPY ¥": "1"},
     **{code: {code: "1"} for code in ("AUD", "CAD", "CHF", "CNY", "INR")},
 }  # fmt: skip
-"""What is measured, the units it is measured in, and how large each is: the first name counts."""
+"""Dimensions, their units, and the size of each unit; the first unit is the usual name."""
 
 ZERO_AT = {"°F": Fraction(-160, 9)}
-"""Where a unit's zero is, in the unit it is compared with."""
+"""Zero points of units, in the unit they are converted to."""
 
 
 class Unit(NamedTuple):
-    """A unit: its name, what it measures, and its size."""
+    """A unit: its name, its dimension, and its size."""
 
     name: str
     measures: str
@@ -96,7 +97,7 @@ UNIT_OF_LONG_WORD = {word.lower(): unit for word, unit in UNIT_OF_WORD.items() i
 def read_numbers(texts: pl.Series) -> pl.DataFrame:
     """Read plain texts as numbers: with a decimal point, with a decimal comma, and their unit.
 
-    `sign` is the decimal sign where a text gives it away. What is no number is null.
+    `sign` is the decimal sign where a text shows it. Texts that are no numbers are null.
 
     >>> texts = pl.Series(["10.00", "1,234", "12,5", "2 1/2", "1,234.50 USD", "007"])
     >>> read_numbers(texts).rows()[:3]
@@ -145,7 +146,7 @@ def _read(text: str) -> tuple[str | None, str | None, str | None, str | None]:
 
 
 def _amounts(digits: str) -> dict[str, Fraction]:
-    """Return the amount by decimal sign; both where the signs in it do not show which."""
+    """Return the amount for each possible decimal sign; both if the digits allow both."""
     fraction = FRACTION.fullmatch(digits)
     if fraction:
         whole, over, under = fraction.groups(default="0")
@@ -189,7 +190,7 @@ def quantities_in(texts: pl.Series) -> pl.DataFrame:
 
 
 def _unit_named(word: str) -> Unit | None:
-    """Return the unit of a word; a single letter must stand apart, for 12c may be a house."""
+    """Return the unit of a word; a single letter needs a space before it: 12c may be a house."""
     name = word.strip(" .")
     if len(name) == 1 and name.isalpha() and not word.startswith(" "):
         return None
@@ -197,7 +198,7 @@ def _unit_named(word: str) -> Unit | None:
 
 
 def can_convert(unit: str, other: str) -> bool:
-    """Return True if both units measure the same.
+    """Return True if both units measure the same quantity.
 
     >>> can_convert("km", "mi"), can_convert("USD", "EUR")
     (True, False)
@@ -236,3 +237,38 @@ def as_text(amount: Fraction) -> str:
     digits = str(abs(amount.numerator) * 10**power // amount.denominator).zfill(power + 1)
     whole, decimals = digits[: len(digits) - power], digits[len(digits) - power :]
     return ("-" if amount < 0 else "") + whole + (f".{decimals}" if decimals else "")
+
+
+# --- identifiers ---------------------------------------------------------------------------------
+
+
+EAN = r"^(?:[0-9]{8}|[0-9]{11,14})$"
+"""EAN-8, UPC, EAN-13 and GTIN; a spreadsheet takes leading zeros off, and the check still holds."""
+
+ISBN = r"^[0-9]{8,9}[0-9X]$"
+
+DIGITS = r"^[0-9]{1,20}X?$"
+
+WITH_ZEROS = r"^0[0-9]{5,19}$"
+
+
+def has_check_digit(texts: pl.Series) -> pl.Series:
+    """Return True for texts that end with a valid check digit of an EAN or an ISBN.
+
+    >>> codes = ["4006381333931", "4006381333932", "080442957X", "012345678905", "12345678905"]
+    >>> has_check_digit(pl.Series(codes)).to_list()
+    [True, False, True, True, True]
+    """
+    valid = np.zeros(len(texts), dtype=np.bool_)
+    for pattern, width, weights, modulus in (
+        (EAN, 14, np.tile([3, 1], 7), 10),
+        (ISBN, 10, np.arange(10, 0, -1), 11),
+    ):
+        where = texts.str.contains(pattern).fill_null(value=False).arg_true()
+        if not len(where):
+            continue
+        letters = "".join(texts.gather(where).str.zfill(width)).encode()
+        signs = np.frombuffer(letters, dtype=np.uint8).reshape(-1, width).astype(np.int64)
+        digits = np.where(signs == ord("X"), 10, signs - ord("0"))
+        valid[where.to_numpy()] |= digits @ weights % modulus == 0
+    return pl.Series(valid)

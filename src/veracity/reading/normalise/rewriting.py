@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import polars as pl
 
-from veracity.reading.normalise.identifiers import DIGITS
-from veracity.reading.normalise.quantities import OPEN, can_convert, convert
+from veracity.reading.normalise.quantities import DIGITS, OPEN, can_convert, convert
 from veracity.reading.normalise.spelling import fold, plain, says_nothing, says_where_to_look, tidy
 
 MOST_LABELS, CLAIMS_PER_LABEL = 12, 10
-"""So many different values with so many claims each make a small set of labels."""
+"""Limits of a small set of labels: most different values, and fewest claims for each of them."""
 
 
 def write(values: pl.DataFrame, *, numeric: bool) -> pl.DataFrame:
-    """Add `after`, as far as values can be read, and `change`; both null where they cannot."""
+    """Add the columns `after` and `change`; both are null for values that cannot be read."""
     is_number = values["kind"] == "number"
     is_date = values["kind"].is_in(["time", "date", "datetime"])
     parts = [
@@ -126,7 +125,7 @@ def _in_universal_time(written: pl.Expr) -> pl.Expr:
 
 
 def spell(values: pl.DataFrame, like: pl.DataFrame | None, *, numeric: bool) -> pl.DataFrame:
-    """Add `after` for text and for what cannot be read: its most usual spelling.
+    """Set `after` to the most frequent spelling, for text and for values that cannot be read.
 
     The spellings of `like`, rows of attribute and value, come before those of the values. Where
     claims are numeric, what cannot be read is left out.
@@ -152,7 +151,7 @@ def spell(values: pl.DataFrame, like: pl.DataFrame | None, *, numeric: bool) -> 
 
 
 def _labels(texts: pl.DataFrame, like: pl.DataFrame | None) -> pl.Series:
-    """Return True for words that look like placeholders and are labels, such as `none`.
+    """Return True for labels that look like placeholders, such as `none`.
 
     These are as frequent as the other values of a small set, or are among the facts.
     """

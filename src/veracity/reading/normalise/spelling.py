@@ -1,8 +1,8 @@
-"""Text as a reader takes it: tidy, plain, folded, or saying nothing.
+"""Clean text: tidy, plain and folded forms, and placeholders.
 
-Three steps, each on top of the one before. *Tidy* text is what may be shown: HTML entities and
-white space are put right. *Plain* text is what dates and numbers are read from: one kind of each
-quote, dash and digit. *Folded* text is what is compared: case and punctuation do not count.
+Each step builds on the one before. *Tidy* text may be shown: HTML entities and white space are
+corrected. *Plain* text is the input for dates and numbers: one kind of each quote, dash and digit.
+*Folded* text is compared: case and punctuation do not count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SAME_SIGN = {
     **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
     "\u2044": "/",
 }
-"""Quotes, dashes and slashes that mean what a typewriter has one key for."""
+"""Variants of quotes, dashes and slashes, with the plain character for each."""
 
 IN_BRACKETS = r"^(?:\(([^()]*\p{L}[^()]*)\)|\[([^\[\]]*\p{L}[^\[\]]*)\]|(\p{L})[)\]])$"
 """A whole text in brackets, or a letter that one closes, as in a list; (5) may be a loss of 5."""
@@ -46,7 +46,7 @@ UNSAID = (
     r"|renseigné|spécifié|especificado|specificato|beschikbaar|bekend|disponível|informado)"
     r"|keine|leer|vide|aucune?|néant|ningun[ao]|vacío|nessun[ao]|vuoto|geen|leeg|nenhuma?|vazio)$"
 )
-"""What stands where a value is not said; ``-``, ``*`` and the like fold to nothing at all."""
+"""Pattern of placeholders for a missing value; ``-``, ``*`` and the like fold to an empty text."""
 
 ELSEWHERE = r"^(?:please )?(?:contact|call|ask|see|check|consult) "
 
@@ -93,8 +93,8 @@ def plain(tidied: pl.Series) -> pl.Series:
 def fold(plain_texts: pl.Series) -> pl.Series:
     """Write plain text for comparing: no case, no dots after words, no punctuation at the ends.
 
-    Nor is it told how a letter and a digit are kept apart, or that all is in brackets. Between
-    digits every sign counts.
+    Separators of letters and digits, and brackets around the text, do not count. Between digits
+    every sign counts.
 
     >>> fold(pl.Series(["Donald E. Knuth", "lee, ann ;", "C-19", "c 19", "1-9", "14?"])).to_list()
     ['donald e knuth', 'lee,ann', 'c19', 'c19', '1-9', '14']
@@ -125,7 +125,7 @@ def _made_of(texts: pl.Series, made: pl.Expr) -> pl.Series:
 
 
 def says_nothing(folded: pl.Series) -> pl.Series:
-    """Return which texts stand for "no value".
+    """Return True for texts that mean "no value".
 
     >>> says_nothing(pl.Series(["", "n/a", "not provided by airline", "no", "0"])).to_list()
     [True, True, True, False, False]

@@ -1,4 +1,4 @@
-"""What the values of an attribute are, told from the values: times, dates, numbers, or text."""
+"""Recognise the type of the values of an attribute: times, dates, numbers, or text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ import numpy as np
 import polars as pl
 
 from veracity.reading.normalise.dates import read_dates
-from veracity.reading.normalise.identifiers import DIGITS, WITH_ZEROS, has_check_digit
-from veracity.reading.normalise.quantities import can_convert, convert, read_numbers
+from veracity.reading.normalise.quantities import (
+    DIGITS,
+    WITH_ZEROS,
+    can_convert,
+    convert,
+    has_check_digit,
+    read_numbers,
+)
 from veracity.reading.normalise.spelling import plain, tidy
 
 ValueKind = Literal["time", "date", "datetime", "number", "identifier", "text", "unchanged"]
-"""What the values of an attribute are; "unchanged" ones are taken as they come."""
+"""Type of the values of an attribute; "unchanged" values are not normalised."""
 
 VALUE_KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 
@@ -29,29 +35,35 @@ CONSIDERABLE = 0.2
 SOME = 0.01
 """The share of claims with leading zeros from which on digits are identifiers."""
 
+SURELY = 0.95
+"""The share of numbers of eight digits that must be dates, such as 20111201, to be read so."""
+
+COMPACT = r"^(?:19|20)[0-9]{6}$"
+"""A date without signs in it, of a year from 1900 to 2099."""
+
 HALF_A_YEAR = 183
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How the values of one attribute are read.
+    """Format of the values of one attribute.
 
     Attributes
     ----------
     kind
-        What they are.
+        Their type.
     day_first
-        Whether 01/02/2011 is in February.
+        True if 01/02/2011 is in February.
     near
-        A date without a year is the one nearest to this day; without it, it says too little.
+        A date without a year is the one nearest to this day; if None, it is too imprecise.
     has_year
-        Whether any date has a year.
+        True if any date has a year.
     universal
-        Whether times are brought to universal time: all say how far they are from it, and differ.
+        True if times are converted to universal time: all have offsets, and these differ.
     decimal_sign
-        Which of 1.234 and 1,234 is more than a thousand: the one without it.
+        The decimal sign: "." if 1,234 is more than a thousand, "," if 1.234 is.
     unit, mixes_units
-        The unit named most often, and whether others are named as well.
+        The most frequent unit, and True if there are others.
     shows_unit
         True if a single unit stays with the values, because only one of several sources names it.
     width
@@ -85,7 +97,7 @@ READING_SCHEMA: dict[str, Any] = {
 
 
 def read_values(values: pl.Series) -> pl.DataFrame:
-    """Return values, tidy and plain, and what they are as numbers and as dates."""
+    """Return values, tidy and plain, and their readings as numbers and as dates."""
     tidied = tidy(values)
     texts = plain(tidied)
     numbers = read_numbers(texts).rename({"unit": "own_unit"})
@@ -130,7 +142,7 @@ def detect_readings(
 
 
 def _decimal_sign(mostly: str) -> pl.Expr:
-    """Return the sign that values of an attribute show; if none, that of most others."""
+    """Return the decimal sign in the values of an attribute; if they show none, the usual one."""
     comma, point = pl.col("with_comma"), pl.col("with_point")
     shown = pl.when(comma > point).then(pl.lit(",")).otherwise(pl.lit("."))
     return pl.when(comma + point > 0).then(shown).otherwise(pl.lit(mostly))
@@ -143,11 +155,14 @@ def _claims(is_so: pl.Expr) -> pl.Expr:
 def _signs() -> dict[str, pl.Expr]:
     """Return the signs that are counted, by claims."""
     is_number = pl.col("point").is_not_null()
+    eight = is_number & pl.col("plain").str.contains(r"^[0-9]{8}$")
     is_code = pl.col("plain").str.contains(DIGITS) & pl.col("day").is_null()
     has_clock, has_day = pl.col("clock").is_not_null(), pl.col("day").is_not_null()
     is_bare = ~pl.col("words").str.contains(r"[\p{L}\p{N}]")
     return {
         "number": is_number,
+        "eight": eight,
+        "compact": eight & pl.col("day").is_not_null() & pl.col("plain").str.contains(COMPACT),
         "digits": is_code,
         "checked": is_code & pl.col("has_check"),
         "zeros": is_code & pl.col("plain").str.contains(WITH_ZEROS),
@@ -195,19 +210,22 @@ def _reading(
 
 
 def _kind(told: dict[str, Any]) -> ValueKind:
-    dates = told["clock_only"] + told["day_only"] + told["both"]
+    # of eight digits one in 1,200 is a date by chance, so that nearly all are is none
+    compact = told["compact"] if told["compact"] >= SURELY * told["eight"] else 0
+    dates = told["clock_only"] + told["day_only"] + compact + told["both"]
     n_codes = MOST * max(told["n"], 2)  # one may be valid by chance
     if told["digits"] >= MOST * told["n"] and (
         told["checked"] >= n_codes or told["zeros"] > SOME * told["n"]
     ):
         return "identifier"
-    if told["number"] >= MOST * told["n"] and told["number"]:
+    numbers = told["number"] - compact
+    if numbers >= MOST * told["n"] and numbers:
         return "number"
     if dates < MOST * told["n"] or not dates:
         return "text"
-    if told["clock_only"] >= max(CONSIDERABLE * dates, told["day_only"]):
+    if told["clock_only"] >= max(CONSIDERABLE * dates, told["day_only"] + compact):
         return "time"
-    if told["day_only"] >= CONSIDERABLE * dates or told["both"] == told["at_midnight"]:
+    if told["day_only"] + compact >= CONSIDERABLE * dates or told["both"] == told["at_midnight"]:
         return "date"
     return "datetime"
 
@@ -241,10 +259,10 @@ def _near(values: pl.DataFrame) -> dict[str, date]:
 
 
 def in_unit_of_bare(readings: Mapping[str, Reading], values: pl.DataFrame) -> dict[str, Reading]:
-    """Return the readings of numeric claims, in the unit of numbers without one.
+    """Return the readings of numeric claims, in the unit of the numbers without one.
 
-    Of the units that measure the same as the most usual one, it is the one in which the other
-    numbers are as large as these: the claims tell whether 0.5 among grams is in kilograms.
+    Of the units of the same dimension as the most frequent one, it is the unit in which the other
+    numbers are as large as these: the claims show whether 0.5 among grams is in kilograms.
     """
     found = dict(readings)
     for name, reading in readings.items():
@@ -277,7 +295,7 @@ def _nearest_unit(bare: pl.DataFrame, others: pl.DataFrame, usual: str) -> str:
 
 
 def _usual_size(amounts: pl.Series, claims: pl.Series) -> float:
-    """Return the median of the logs of amounts, each as often as it is claimed."""
+    """Return the median of the logs of amounts, weighted by their numbers of claims."""
     size = np.log(np.maximum(np.abs(amounts.cast(pl.Float64).to_numpy()), np.finfo(float).tiny))
     order = np.argsort(size)
     so_far = np.cumsum(claims.to_numpy()[order], dtype=np.float64)

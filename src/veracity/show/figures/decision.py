@@ -1,0 +1,224 @@
+"""Draw a decision as a waterfall: from the prior, claim by claim, to the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from veracity.encoding.block import SAME
+from veracity.errors import ParameterError
+from veracity.explain import THE_VOTE, said_by_source
+from veracity.explain.contributions import Item, items_at
+from veracity.naming import as_text, name_text
+from veracity.printing import in_short
+from veracity.reading.roles import keys_of
+from veracity.show.figures.base import (
+    WIDTH,
+    Colours,
+    Figure,
+    altair,
+    chart_of,
+    dots,
+    drawable,
+    shorten,
+)
+
+if TYPE_CHECKING:
+    from veracity.explain import Why
+    from veracity.reading.roles import Kind
+    from veracity.result import Result
+
+MOST_STEPS = 24
+"""Largest number of claims with their own bar; the others are summed, for and against."""
+
+NOBODY = "what nobody claims"
+
+
+def _one_item(result: Result, entity: object, attribute: object) -> Why:
+    """Explain one item; raise an error for several items, or if no claim has weight."""
+    why = result.why(entity, attribute)
+    values = why.tables[0]
+    if "attribute" in values.columns and values["attribute"].n_unique() > 1:
+        names = as_text(values["attribute"].unique().sort().head(8))
+        there_are = ", ".join(f"'{in_short(name)}'" for name in names)
+        told = in_short(name_text(entity))
+        raise ParameterError(f"plot: '{told}' has several attributes; name one of {there_are}")
+    if why.scale is None:
+        raise ParameterError(
+            f"plot: {result.run.algorithm} does not judge by weights, so there is no waterfall; "
+            "'veracity explain' tells who says what"
+        )
+    if not values["score"].is_finite().all():
+        raise ParameterError("plot: the score is infinite, which no bar can show; see Result.why")
+    return why
+
+
+def _steps(result: Result, why: Why, most: int) -> pl.DataFrame:
+    best, second = _rivals(why, result.kind)
+    weighed = _weighed(result, why)
+    prior, score, rival = best["prior"], best["score"], pl.lit(0.0)
+    if second is not None:
+        prior, score = prior - second["prior"], score - second["score"]
+        rival = pl.col("rival")
+    ahead = weighed.select("source", "claimed", weight=pl.col("weight") - rival)
+    steps = _most(ahead.filter(pl.col("weight") != 0.0), most)
+    first = pl.DataFrame({"label": ["before any claim"], "weight": [prior], "part": ["prior"]})
+    parts = [first, steps]
+    if THE_VOTE in why.tables[1]["claimed"].to_list():
+        vote = score - prior - float(ahead["weight"].sum())
+        part = "for" if vote > 0.0 else "against"
+        parts.append(pl.DataFrame({"label": ["the vote"], "weight": [vote], "part": [part]}))
+    steps = pl.concat(parts, how="diagonal_relaxed")
+    end = pl.col("weight").cum_sum()
+    steps = steps.with_columns(start=end - pl.col("weight"), end=end)
+    last = {"label": ["all in all"], "weight": [score], "start": [0.0], "end": [score]}
+    return pl.concat([steps, pl.DataFrame(last | {"part": ["score"]})], how="diagonal_relaxed")
+
+
+def _rivals(why: Why, kind: Kind) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the most plausible value and, if only one value is true, the runner-up."""
+    values = why.tables[0]
+    has_rival = kind == "categorical" and len(values) > 1
+    return values.row(0, named=True), values.row(1, named=True) if has_rival else None
+
+
+def _weighed(result: Result, why: Why) -> pl.DataFrame:
+    """Return each source's claim on the item, with its weight for the best value and the rival.
+
+    All claims are returned; `Why.rows` sums up those with the smallest weights.
+    """
+    tables, values = result.tables, why.tables[0]
+    keys = keys_of(values)
+    of_item = tables.facts.select(keys).with_row_index("row")
+    rows = of_item.join(values.select(keys).head(1), on=keys, how="semi", nulls_equal=True)["row"]
+    (item,), _ = items_at(result, rows.to_numpy().astype(np.int64), most=1)
+    weighed = said_by_source(item)
+    for name, fact in zip(("weight", "rival"), _facts_of(values, item), strict=False):
+        contribution = item.contribution_to(fact)
+        source = item.source_of_claim[contribution.claim]
+        added = pl.DataFrame({"source": source, name: contribution.weight})
+        added = added.group_by("source").agg(pl.col(name).sum())
+        weighed = weighed.join(added, on="source", how="left", maintain_order="left")
+    if "rival" not in weighed.columns:  # there is one value, or the rival is what nobody claims
+        weighed = weighed.with_columns(rival=pl.lit(0.0))
+    names = tables.sources["source"].gather(weighed["source"])
+    return weighed.with_columns(pl.col("weight", "rival").fill_null(0.0), source=names)
+
+
+def _facts_of(values: pl.DataFrame, item: Item) -> list[int]:
+    """Return the positions in the item of its two most plausible facts."""
+    if "value" not in item.facts.columns:
+        return [0]
+    numbered = item.facts.select("value").with_row_index("number")
+    best = values.select("value").head(2)
+    best = best.join(numbered, on="value", how="left", maintain_order="left")
+    return best["number"].drop_nulls().to_list()
+
+
+def _most(ahead: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Return the sources with the largest weights, supporters first, and the sum of the others."""
+    size = pl.col("weight").abs()
+    ahead = ahead.with_columns(
+        part=pl.when(pl.col("weight") > 0.0).then(pl.lit("for")).otherwise(pl.lit("against")),
+        claims=pl.lit(1),
+    ).sort((size / size.max()).round(SAME), descending=True, maintain_order=True)
+    own = ahead.head(most)
+    own = own.with_columns(source=as_text(own["source"]))
+    own = own.with_columns(label=pl.format("{}: {}", "source", "claimed"))
+    others = ahead.slice(most).group_by("part").agg(pl.col("weight", "claims").sum())
+    other = pl.when(pl.col("claims") == 1).then(pl.lit("other")).otherwise(pl.lit("others"))
+    others = others.with_columns(label=pl.format("{} {} {}", "claims", other, "part"))
+    steps = pl.concat([own, others], how="diagonal_relaxed")
+    order = [pl.col("part") == "against", pl.col("source").is_null()]
+    return steps.sort(order, maintain_order=True)
+
+
+def decision_figure(
+    result: Result,
+    entity: object,
+    attribute: object = None,
+    theme: str = "light",
+    most: int = MOST_STEPS,
+) -> Figure:
+    """Draw why an item has its value: bars that add up, or numbers around their estimate.
+
+    If only one value is true, a weight is that for the value less that for the runner-up, so that
+    the steps end at the lead of the value. The table has for each step its `weight`, the `start`
+    and the `end` of its bar, and the number of its `claims`. Claims without weight have no step.
+    """
+    why = _one_item(result, entity, attribute)
+    best, second = _rivals(why, result.kind)
+    item = " ".join(
+        shorten(name_text(name)) for name in (entity, attribute) if name not in (None, "")
+    )
+    if result.kind == "numeric":
+        table = why.tables[1].drop_nulls("source").head(most).sort("claimed")
+        title = f"{item}: {best['value']:.6g}"
+        return Figure(
+            title=title, note=why.words, table=table, theme=theme,
+            draw=lambda colours: _around(table, why.tables[0], colours),
+        )  # fmt: skip
+    is_binary = "value" not in best
+    value = "true" if is_binary else shorten(name_text(best["value"]))
+    other = None if second is None else second["value"]
+    rival = f" against {NOBODY if other is None else shorten(name_text(other))}"
+    unit = f"{why.scale} of {value}{'' if second is None else rival}"
+    plausibility = "plausibility" if is_binary else f"{value}, plausibility"
+    steps = _steps(result, why, most)
+    return Figure(
+        title=f"{item}: {plausibility} {best['plausibility']:.3f}", note=why.words, table=steps,
+        draw=lambda colours: _waterfall(steps, colours, unit), theme=theme,
+    )  # fmt: skip
+
+
+def _waterfall(steps: pl.DataFrame, colours: Colours, unit: str) -> Any:
+    alt = altair()
+    steps = drawable(steps).with_columns(far=pl.max_horizontal("start", "end"))
+    colour_of = {
+        "prior": colours.muted,
+        "for": colours.main,
+        "against": colours.against,
+        "score": colours.ink,
+    }
+    names = alt.Axis(labelLimit=260, ticks=False, grid=False)
+    base = chart_of(steps).encode(
+        y=alt.Y("label:N", sort=steps["label"].to_list(), title=None, axis=names),
+        # Left to itself, Vega-Lite makes a program of the title of x, and a name would be run.
+        description=alt.Description("label:N"),
+        tooltip=["label:N", alt.Tooltip("weight:Q", format="+.4f"), "claims:Q"],
+    )
+    colour = alt.Color(
+        "part:N",
+        legend=None,
+        scale=alt.Scale(domain=list(colour_of), range=list(colour_of.values())),
+    )
+    bars = base.mark_bar(height=14).encode(x=alt.X("start:Q", title=unit), x2="end", color=colour)
+    words = base.mark_text(align="left", dx=4, fontSize=10, color=colours.ink).encode(
+        x="far:Q", text=alt.Text("weight:Q", format="+,.2f")
+    )
+    nought = (
+        chart_of(pl.DataFrame({"start": [0.0]})).mark_rule(color=colours.muted).encode(x="start:Q")
+    )
+    return alt.layer(nought, bars, words).properties(width=WIDTH, height={"step": 20})
+
+
+def _around(rows: pl.DataFrame, values: pl.DataFrame, colours: Colours) -> Any:
+    """Draw the claimed numbers as dots sized by weight, and the estimate with its error."""
+    alt = altair()
+    near = values.select(
+        "value",
+        low=pl.col("value") - pl.col("uncertainty").fill_null(0.0),
+        high=pl.col("value") + pl.col("uncertainty").fill_null(0.0),
+    )
+    size = alt.Size("share:Q", title="share", scale=alt.Scale(zero=True, range=[10, 260]))
+    tooltip = ["source:N", "claimed:Q", alt.Tooltip("share:Q", format=".3f")]
+    points = dots(
+        rows, "source", "claimed", title="value claimed", colours=colours, size=size,
+        tooltip=tooltip,
+    )  # fmt: skip
+    estimate = chart_of(near)
+    band = estimate.mark_rect(color=colours.against, opacity=0.15).encode(x="low:Q", x2="high")
+    line = estimate.mark_rule(color=colours.against, strokeWidth=2).encode(x="value:Q")
+    return alt.layer(band, line, points).properties(width=WIDTH, height={"step": 20})
