@@ -8,7 +8,7 @@ AccuSim: see `AccuSimCopy`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -202,7 +202,7 @@ class AccuCopy(Accu):
 
     def describe(self, state: Accuracies, counts: FloatArray | None = None) -> Description:
         """Return the rates as counted, and the pairs that seem to copy."""
-        return super().describe(state, counts)._replace(copies=self._copies(state))
+        return replace(super().describe(state, counts), copies=self._copies(state))
 
     def _copies(self, state: Accuracies) -> Copies:
         """Return the pairs that are likelier dependent than not, the clearest first.

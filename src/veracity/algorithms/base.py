@@ -21,8 +21,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar, get_args, get_origin
 
 import numpy as np
@@ -64,7 +63,8 @@ class Rates(NamedTuple):
     prevalence: float
 
 
-class Description(NamedTuple):
+@dataclass(frozen=True)
+class Description:
     """Result of learning: rates, biases and copies of sources, and notes, if available."""
 
     rates: Rates | None = None
@@ -74,12 +74,12 @@ class Description(NamedTuple):
     """Pairs of sources in which one seems to copy the other."""
     confusion: FloatArray | None = None
     """P(label claimed | label true), [source, true, claimed]."""
-    source_effects: Mapping[str, Fit] = MappingProxyType({})
-    item_effects: Mapping[str, Fit] = MappingProxyType({})
+    source_effects: Mapping[str, Fit] = field(default_factory=dict)
+    item_effects: Mapping[str, Fit] = field(default_factory=dict)
     """Effects of features of sources and of items, by rate."""
     notes: tuple[str, ...] = ()
     """Sentences on how the state was learned."""
-    findings: Mapping[str, str] = MappingProxyType({})
+    findings: Mapping[str, str] = field(default_factory=dict)
     """Reasons to doubt the answer that show in the state, by the name of their check."""
 
 

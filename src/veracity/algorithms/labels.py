@@ -8,7 +8,7 @@ towards all other values alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -142,7 +142,7 @@ class DawidSkene(Algorithm[Confusion]):
 
     def describe(self, state: Confusion, counts: FloatArray | None = None) -> Description:
         """Return the rates as counted, and the confusion matrices."""
-        return super().describe(state, counts)._replace(confusion=state.confusion)
+        return replace(super().describe(state, counts), confusion=state.confusion)
 
     def trust(self, state: Confusion) -> FloatArray:
         """Return the probability that a source names the true label."""

@@ -8,7 +8,7 @@ Probabilistic Model for Estimating Real-valued Truth from Conflicting Sources (2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -416,7 +416,7 @@ class CRH(Algorithm[Losses]):
         is_number = state.numbers.is_number_of_attribute
         n_numbers, n_attributes = np.count_nonzero(is_number), len(is_number)
         note = f"attributes that are judged as numbers, by distance: {n_numbers} of {n_attributes}"
-        return described._replace(notes=(note,))
+        return replace(described, notes=(note,))
 
     def grow(self, state: Losses, names: Names) -> Losses:
         """Add new sources as usual; new attributes are no numbers until something is learned."""

@@ -408,7 +408,7 @@ class Veracity(Algorithm[Belief]):
         if described.rates is not None:
             is_fixed, (tpr, fpr, prevalence) = prior.is_fixed == 1, described.rates
             tpr, fpr = np.where(is_fixed, prior.tpr, tpr), np.where(is_fixed, prior.fpr, fpr)
-            described = described._replace(rates=Rates(tpr, fpr, prevalence))
+            described = replace(described, rates=Rates(tpr, fpr, prevalence))
         dependence, notes = state.dependence, tuple[str, ...]()
         if dependence is not None and dependence.is_any and dependence.once:
             n_pairs = int(np.count_nonzero(np.triu(dependence.copied > 0.0)))
@@ -417,8 +417,8 @@ class Veracity(Algorithm[Belief]):
                 "explain: where both of a pair claim the same value, their claims count less",
             )
         copies = None if state.naming is None else state.naming.pairs
-        described = described._replace(copies=copies, notes=notes)
-        return described._replace(**state.model.described(state.claims))
+        described = replace(described, copies=copies, notes=notes)
+        return replace(described, **state.model.described(state.claims))
 
     # --- updates ----------------------------------------------------------------------------------
 
