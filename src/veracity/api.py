@@ -31,6 +31,7 @@ from veracity.fit.alternatives import Alternative, chosen_by_known_truths, compa
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import Learned, learn, prior_rates, survey_of
+from veracity.fit.watch import Watch, counts_by_others
 from veracity.io.addresses import is_database
 from veracity.io.frames import is_spark_frame
 from veracity.io.memory import release_memory
@@ -49,9 +50,10 @@ from veracity.reading.roles import Kind, carries_more
 from veracity.reading.spark import SparkClaims, open_on_spark
 from veracity.result import Result
 from veracity.result.alternatives import described
+from veracity.result.history import with_batch
 from veracity.result.run import Input, Run, describe_parameters
-from veracity.result.tables import tabulate
-from veracity.trees import merged, to_arrays
+from veracity.result.tables import Tables, tabulate
+from veracity.trees import grown, merged, merged_all, to_arrays
 
 if TYPE_CHECKING:
     from veracity.engines.spark import Spark
@@ -337,11 +339,30 @@ def answer(
                 no_value=tuple(table.no_value),
             )
             result = _tabulated(prepared, fitted, learned, judged, min_plausibility, timer, others)
-        found = run_checks(evidence.about(result, judged.plausibility))
+        evidence.about(result, judged.plausibility)
+        if judged.plausibility:
+            _watch(result, fitted, evidence, before)
+        found = run_checks(evidence)
         result.run = replace(result.run, findings=[one.row() for one in found])
     if encoded.n_claims > MAX_CLAIMS_NUMPY:
         release_memory()  # what learning took: the tables that are written next need room
     return result
+
+
+def _watch(result: Result, fitted: Fitted, evidence: Evidence, before: Fitted | None) -> None:
+    """Add the batch to the history of the sources, and notice which of them have changed."""
+    algorithm, n_sources = fitted.algorithm, fitted.names.n_sources
+    counts = [
+        counts_by_others(block, own, algorithm.weigh(block, fitted.state), fitted.kind, n_sources)
+        for block, own in zip(evidence.sample.blocks, evidence.sample_plausibility, strict=True)
+    ]
+    watch = None if before is None else before.watch
+    watch = grown(watch, n_sources) if watch is not None else Watch.unseen(n_sources)
+    watch, turn = watch.after(merged_all(counts))
+    earlier = None if before is None else before.history
+    history = with_batch(earlier, result.tables.sources, turn)
+    result.tables = Tables(**{**vars(result.tables), "history": history})
+    result.fitted = replace(fitted, watch=watch, history=history)
 
 
 def _tabulated(

@@ -16,6 +16,7 @@ from veracity.algorithms.base import Algorithm, Description
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Counted, Survey
 from veracity.fit.loop import Totals, prior_rates
+from veracity.fit.watch import Watch
 from veracity.printing import counted
 from veracity.progress import Progress
 from veracity.reading.options import ReadArguments, Wide
@@ -48,6 +49,8 @@ class Fitted:
         The plans by which the tables of the claims were read.
     no_value
         Texts that mean "no value".
+    history
+        The accuracy of each source in every batch of claims: see `Result.history`.
     """
 
     algorithm: Algorithm[Any]
@@ -61,6 +64,9 @@ class Fitted:
     columns: Mapping[str, str] = field(default_factory=dict)
     no_value: Sequence[str] = ()
     plans: Sequence[Mapping[str, Any]] = ()
+    watch: Watch | None = None
+    """Counts by which a change of a source is noticed; None if claims are numbers."""
+    history: pl.DataFrame | None = None
 
     @property
     def likely_wide(self) -> Wide | None:
@@ -133,7 +139,8 @@ class Fitted:
         """Return the fit with room for the sources, items and values that these names add."""
         state = self.algorithm.grow(self.state, names)
         counted = trees.grown(self.counted, names.n_sources)
-        return replace(self, state=state, names=names, counted=counted)
+        watch = trees.grown(self.watch, names.n_sources)
+        return replace(self, state=state, names=names, counted=counted, watch=watch)
 
     @property
     def values(self) -> pl.DataFrame | None:
@@ -159,6 +166,7 @@ class Fitted:
         """Return all of it as arrays by name."""
         totals = {f"totals/{phase}": trees.plain(own) for phase, own in self.totals.items()}
         parts = {"state": self.state, "counted": self.counted, **totals, "rounds": self.rounds}
+        parts["watch"] = self.watch
         return {
             name: array
             for part, tree in parts.items()
@@ -181,6 +189,9 @@ class Fitted:
         state = trees.from_arrays(algorithm.state_type, arrays, "state", labels=names.labels)
         survey = Survey(kind, names, counted)
         trees.check(state, algorithm.start(survey, prior_rates(algorithm, survey)), sizes)
+        watch = trees.from_arrays(Watch | None, arrays, "watch")
+        if watch is not None:
+            trees.check(watch, Watch.unseen(names.n_sources), sizes)
         phases = {name[:-1] for name in arrays if re.fullmatch(r"totals/[^.]*\.", name)}
         return cls(
             algorithm=algorithm,
@@ -194,4 +205,5 @@ class Fitted:
             },
             rounds=trees.from_arrays(int, arrays, "rounds"),
             normalisation=normalisation,
+            watch=watch,
         )

@@ -296,8 +296,9 @@ class _Reader:
             ) from error
         kept = run.input
         return replace(
-            fitted, columns=kept.columns, no_value=kept.no_value, plans=tuple(kept.plans)
-        )
+            fitted, columns=kept.columns, no_value=kept.no_value, plans=tuple(kept.plans),
+            history=tables.history,
+        )  # fmt: skip
 
 
 class SavedFiles:
