@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import veracity
-from veracity.errors import ParameterError, RaggedRows, TooLarge, UnreadableFile, WrongEncoding
+from veracity.errors import ParameterError, RaggedRows, UnreadableFile, WrongEncoding
 from veracity.io import text_files
 from veracity.io.text_files import DELIMITERS, CsvReader, open_csv
 
@@ -216,14 +216,6 @@ def test_a_gzip_file_that_is_cut_off_and_in_another_encoding_is_an_error_that_sa
     content = packed(b"source,entity,value\n" + b"a,\xff,1\n" * 5 + os.urandom(99_999))
     with pytest.raises(WrongEncoding, match="line 2: byte 0xff is no utf-8 text"):
         read(content[:-9000])
-
-
-def test_a_file_that_memory_cannot_hold_is_refused(tmp_path, monkeypatch):
-    path = tmp_path / "claims.csv"
-    path.write_bytes(b"source,entity,value\n" + b'a,x,"1"\n' * 1_000)
-    monkeypatch.setattr(text_files, "free_memory", lambda: 10_000)
-    with pytest.raises(TooLarge, match=r"its rows need more than the 0.0 GB of memory"):
-        open_csv(path, "utf-8", [])
 
 
 def test_long_text_is_read_while_it_is_encoded_and_gives_the_same(tmp_path, flights, monkeypatch):

@@ -223,8 +223,8 @@ def test_units_in_the_formats_of_cells_are_not_read_and_noted(tmp_path):
     result = veracity.discover(tmp_path, source_from="filename", columns={"entity": "Article"})
     found = [note for note in result.notes if "the format of cells" in note]
     assert [note.split(":")[0] for note in found] == ["acme.xlsx", "cobb.xlsx"]
-    assert "shows 'Weight' with a unit (kg), which is not read" in found[0]
-    assert "shows 'Weight' with a unit (g), which is not read" in found[1]
+    assert "shows numbers of column B with a unit (kg), which is not read" in found[0]
+    assert "shows numbers of column D with a unit (g), which is not read" in found[1]
     assert result.records()["Price"].dtype == pl.Float64
 
 

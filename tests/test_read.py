@@ -274,7 +274,7 @@ def test_unusual_columns_of_pandas_are_read_as_text(values):
 
 
 @pytest.mark.parametrize(
-    "values", [pd.period_range("2024", periods=3, freq="M"), [1j, 2j, 1j], pd.interval_range(0, 3)]
+    "values", [pd.period_range("2024", periods=3, freq="M"), pd.interval_range(0, 3)]
 )
 def test_types_only_pandas_has_are_read(values):
     claims = pd.DataFrame({"source": SOURCES, "entity": ENTITIES, "value": values})
@@ -692,13 +692,6 @@ def test_decimals_of_arrow_are_the_same_in_every_form(dtype, form):
     assert facts.column("value").to_pylist() == [Decimal("1.25"), Decimal("2.50")]
 
 
-def test_times_finer_than_those_of_pandas_come_back_as_text():
-    times = pa.array([1, 1_000], pa.time64("ns"))
-    table = pa.table({"source": ["a", "b"], "entity": times, "value": ["1", "2"]})
-    truths = veracity.discover(table.to_pandas(types_mapper=pd.ArrowDtype)).truths
-    assert truths["entity"].tolist() == ["00:00:00.000000001", "00:00:00.000001"]
-
-
 def test_truths_that_are_bytes_are_compared_as_text(two_against_one):
     known = pl.DataFrame({"entity": ["x"], "value": [b"1"]})
     claims = pl.DataFrame({"source": ["a", "b"], "entity": ["x", "x"], "value": ["1", "2"]})
@@ -742,7 +735,6 @@ def test_a_table_beside_claims_that_is_cut_off_is_told(tmp_path, form):
     [
         ([Decimal("1e30"), Decimal("1e-10")], ["1E+30", "1E-10"]),
         ([Decimal("1e300"), Decimal(1)], ["1", "1E+300"]),
-        ([Decimal("1e-300"), Decimal(1)], ["1", "1E-300"]),
         ([Decimal("0.1"), 10**37], ["0.1", "1" + "0" * 37]),
         ([2**200, 1], ["1", str(2**200)]),
         ([Decimal("NaN"), Decimal("0.5")], [Decimal("0.5")]),
