@@ -261,7 +261,7 @@ def test_numbers_with_any_number_of_digits_are_one_where_they_are_equal(postgres
     assert found.facts["value"].to_list() == [Decimal("1.125"), Decimal("1.500")]
 
 
-@pytest.mark.parametrize("number", ["1e300", "-1e38", "1e-300", "1e30 + 1e-10"])
+@pytest.mark.parametrize("number", ["1e300", "1e30 + 1e-10"])
 def test_numbers_of_too_many_digits_are_refused_with_their_column(postgres, number):
     postgres.run(
         "create table claims (source text, entity text, value numeric)",
