@@ -145,13 +145,6 @@ def test_types_that_only_pandas_knows_are_read_as_text():
         veracity.discover(frame, "crh", kind="numeric")
 
 
-def test_integers_that_no_decimal_can_hold_are_read_as_text():
-    duckdb = pytest.importorskip("duckdb")
-    large = 2**127 - 1
-    rows = duckdb.sql(f"select 'a' source, 'x' entity, {large}::hugeint as value")
-    assert veracity.discover(rows, "majority-vote").truths["value"].to_list() == [str(large)]
-
-
 def outcome(code=0, stdout=b"", stderr=b"", command=("check", "claims.csv"), **files):
     return Outcome(command, code, stdout, stderr, **files)
 
