@@ -12,7 +12,7 @@ from veracity.errors import ParameterError
 
 FIGURE_NAMES = (
     "sources", "agreement", "confusions", "plausibility", "trace", "calibration", "accuracy",
-    "decision",
+    "decision", "history",
 )  # fmt: skip
 """Names of figures, copied here so that ``--help`` need not load the library. A test compares."""
 
@@ -163,8 +163,8 @@ def plot(
 
     RUN is the folder of a result. WHAT is one of sources (their accuracy), agreement (which sources
     agree), confusions (which labels a source mixes up), plausibility (how sure the answer is),
-    trace (the change of each round), calibration and accuracy (against known truths), and decision
-    (why an item has its value).
+    trace (the change of each round), calibration and accuracy (against known truths), decision
+    (why an item has its value), and history (the accuracy of sources in each batch of claims).
     """
     from veracity.result import load
     from veracity.show.figures.base import check_figure

@@ -143,8 +143,8 @@ def counts_by_others(
     if block.has_shares:
         share *= block.share_of_voice if kind == "binary" else block.share_of_support
     right = np.where(is_for, p, 1.0 - p) * share
-    right, claims = (np.bincount(source, own, n_sources) for own in (right, share))
-    return Counts(right.astype(np.float64), claims.astype(np.float64))
+    sums = [np.bincount(source, own, n_sources) for own in (right, share)]
+    return Counts(*(own.astype(np.float64) for own in sums))
 
 
 def _votes(

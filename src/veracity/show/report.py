@@ -39,7 +39,7 @@ from veracity.show.figures.measures import (
     plausibility_figure,
     trace_figure,
 )
-from veracity.show.figures.sources import sources_figure
+from veracity.show.figures.sources import history_figure, sources_figure
 from veracity.show.html import content, text
 from veracity.show.report_sections import Findings, report_sections
 from veracity.show.sections import Section
@@ -129,6 +129,9 @@ def gather(
         "agreement": lambda: agreement_figure(result),
         "trace": lambda: trace_figure(result),
     }
+    history = result.tables.history
+    if history is not None and history["batch"].n_unique() > 1:
+        drawn["history"] = lambda: history_figure(result)
     if evaluation is not None and scored is not None:
         drawn["calibration"] = lambda: calibration_figure(result, scored)
         drawn["accuracy"] = lambda: accuracy_figure(result, evaluation)

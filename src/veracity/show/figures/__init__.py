@@ -15,14 +15,14 @@ from veracity.show.figures.measures import (
     plausibility_figure,
     trace_figure,
 )
-from veracity.show.figures.sources import sources_figure
+from veracity.show.figures.sources import history_figure, sources_figure
 
 if TYPE_CHECKING:
     from veracity.result import Result
 
 FIGURES = (
     "sources", "agreement", "confusions", "plausibility", "trace", "calibration", "accuracy",
-    "decision",
+    "decision", "history",
 )  # fmt: skip
 """Names of the figures of a result."""
 
@@ -67,6 +67,10 @@ class Plots:
     def decision(self, entity: object, attribute: object = None, *, theme: str = "light") -> Figure:
         """Draw why an item has its value: `Result.why` as a waterfall."""
         return decision_figure(self._result, entity, attribute, theme)
+
+    def history(self, *, theme: str = "light") -> Figure:
+        """Draw the accuracy of at most 12 sources in each batch; those that changed come first."""
+        return history_figure(self._result, theme)
 
     def draw(self, what: str, **arguments: Any) -> Figure:
         """Draw the figure with this name, one of `FIGURES`."""
