@@ -40,7 +40,7 @@ from veracity.io.text_files import JSON_SUFFIXES
 from veracity.kernels import MAX_CLAIMS_NUMPY
 from veracity.naming import as_text
 from veracity.printing import counted, did_you_mean, some
-from veracity.progress import Progress, no_progress, shows_progress
+from veracity.progress import LOG, Progress, no_progress, shows_progress
 from veracity.reading import claims as local_claims
 from veracity.reading.claims import Claims, read_truths_beside
 from veracity.reading.normalise import Normalise
@@ -198,7 +198,7 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     notes = _notes_on_features(chosen, features, prepared.encoded)
     result = answer(prepared.with_notes(*notes), chosen, progress, min_plausibility)
     result.run = replace(result.run, seed=seed or 0)
-    return result
+    return _logged("discover", result)
 
 
 def judge(
@@ -232,7 +232,7 @@ def judge(
     timer.stop("learn")
     result = _tabulated(prepared, fitted, learned, judged, min_plausibility, timer)
     result.run = replace(result.run, judged=True)
-    return result
+    return _logged("judge", result)
 
 
 def update(
@@ -253,7 +253,17 @@ def update(
     table = open_claims(claims, engine, like=fitted, **options)
     algorithm = suited(fitted.algorithm, table)
     prepared = _prepare_like(fitted, table, engine, progress)
-    return answer(prepared, algorithm, progress, min_plausibility, before=fitted)
+    return _logged("update", answer(prepared, algorithm, progress, min_plausibility, before=fitted))
+
+
+def _logged(work: str, result: Result) -> Result:
+    """Write a line about a result to the log, and a warning for each finding."""
+    given, seconds = result.run.input, sum(result.run.seconds.values())
+    sizes = given.claims, given.sources, given.items
+    LOG.info("%s: %d claims of %d sources about %d items in %.2f s", work, *sizes, seconds)
+    for finding in result.run.findings:
+        LOG.warning("%s: %s", finding["name"], finding["seen"])
+    return result
 
 
 def prepare(
