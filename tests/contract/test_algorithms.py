@@ -208,8 +208,6 @@ BOUNDS = {
     **dict.fromkeys(("batch_size", "facts_per_step", "gibbs_steps", "max_rounds"), at_least(1)),
     **dict.fromkeys(("min_shared", "most_partners", "most_values"), at_least(1)),
     **dict.fromkeys(("n_false_values", "steps"), at_least(1)),
-        ("min_shared", "most_partners", "most_values", "n_false_values", "steps"), at_least(1)
-    ),
     "base_similarity": ((0.0, 1.0), (-1e-9, 1.0 + 1e-9)),
     "chains": ((1, 1_000), (0, 1_001)),
     "copying": ((1e-9, 0.499), (0.0, 0.5, 1.0)),
