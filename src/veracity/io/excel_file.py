@@ -100,7 +100,10 @@ def _require_room(path: Path) -> None:
                     letters, row = last[1].decode(), int(last[2])
                     cells = f"{path}: the cells up to {letters}{row}, the last one,"
                     advice = "remove what stands far from the table"
-                    require_memory(BYTES_PER_CELL * row * _number_of(letters), cells, advice)
+                    n_columns = 0
+                    for letter in letters:  # A is 1, Z is 26, AA is 27
+                        n_columns = 26 * n_columns + ord(letter) - 64
+                    require_memory(BYTES_PER_CELL * row * n_columns, cells, advice)
 
 
 def _header(cells: pl.DataFrame) -> tuple[int, list[str], bool]:
