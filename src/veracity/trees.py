@@ -87,6 +87,33 @@ def copied(tree: Tree) -> Tree:
     return tree.copy() if isinstance(tree, np.ndarray) else tree
 
 
+def subtracted(total: Any, part: Any) -> Any:
+    """Take a tally out of a sum; parts that do not add up, such as the largest, stay.
+
+    >>> subtracted((3, np.array([2, 3, 1])), (1, np.array([1, 2])))
+    (2, array([1, 1, 1]))
+    """
+    if total is None or part is None or hasattr(part, "stays"):
+        return total
+    if _adds_up_by_part(part):
+        return _like(part, [subtracted(*pair) for pair in zip(total, part, strict=True)])
+    return merged(total, part * -1)
+
+
+def scaled(total: Tree, share: float) -> Tree:
+    """Multiply the numbers and arrays of a sum; whole numbers stay whole.
+
+    >>> scaled((3, np.array([2.0])), 0.5)
+    (2, array([1.]))
+    """
+    if total is None or hasattr(total, "stays"):
+        return total
+    if isinstance(total, tuple):
+        return _like(total, [scaled(part, share) for part in total])  # type: ignore[no-any-return]
+    found: Any = total * share  # type: ignore[operator]
+    return round(found) if isinstance(total, int) else found  # type: ignore[no-any-return]
+
+
 def padded(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """Return the array, padded with zeros at the end."""
     return np.pad(array, [(0, n - own) for n, own in zip(shape, array.shape, strict=True)])
