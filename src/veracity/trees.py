@@ -97,21 +97,23 @@ def subtracted(total: Any, part: Any) -> Any:
         return total
     if _adds_up_by_part(part):
         return _like(part, [subtracted(*pair) for pair in zip(total, part, strict=True)])
-    return merged(total, part * -1)
+    return merged(-part, total)  # in this order: the sum may have been kept as plain tuples
 
 
-def scaled(total: Tree, share: float) -> Tree:
-    """Multiply the numbers and arrays of a sum; whole numbers stay whole.
+def scaled(total: Any, share: float) -> Any:
+    """Multiply the numbers and arrays of a sum; whole numbers are rounded.
+
+    Arrays of whole numbers stay: they may be keys.
 
     >>> scaled((3, np.array([2.0])), 0.5)
     (2, array([1.]))
     """
-    if total is None or hasattr(total, "stays"):
-        return total
     if isinstance(total, tuple):
-        return _like(total, [scaled(part, share) for part in total])  # type: ignore[no-any-return]
-    found: Any = total * share  # type: ignore[operator]
-    return round(found) if isinstance(total, int) else found  # type: ignore[no-any-return]
+        return _like(total, [scaled(part, share) for part in total])
+    is_whole = isinstance(total, np.ndarray) and total.dtype.kind in "iu"
+    if total is None or is_whole or hasattr(total, "stays") or share == 1.0:
+        return total
+    return round(total * share) if isinstance(total, int) else total * share
 
 
 def padded(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -165,7 +165,8 @@ def without(before: Fitted, held: Blocks, share: float) -> Totals:
                 for _ in range(LOOKS if step.remembers else 1):
                     part = held.sweep(step.look, state, turn)
                 left.append(subtracted(total, scaled(part, share)))
-                state = step.learn(state, total) if phase.keeps_rounds else state
+                if phase.keeps_rounds:  # the total may lack rows for new sources
+                    state = step.learn(state, subtracted(total, scaled(part, 0.0)))
             found.append(tuple(left))
         totals[phase.name] = tuple(found) if phase.keeps_rounds else found[0]
     return totals
