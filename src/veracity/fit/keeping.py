@@ -145,7 +145,8 @@ def faded(before: Fitted, half_life: HalfLife, n_new: int, until: float) -> Fitt
         phase for phase in before.algorithm.phases(before.state)
         if any(isinstance(step, Walk) for step in phase.steps)
     ]  # fmt: skip
-    if walks or not before.totals:
+    keeps_sums = before.totals and not walks
+    if not keeps_sums and before.algorithm.forget(before.state, 1.0) is None:
         raise ParameterError(
             f"{before.algorithm.name} keeps no sums that could fade, so it has no half_life; take "
             "another algorithm, or learning='flow' for ltd-rbm"
@@ -165,6 +166,7 @@ def faded(before: Fitted, half_life: HalfLife, n_new: int, until: float) -> Fitt
     share = 2.0 ** -(passed / period)
     return replace(
         before,
+        state=before.state if keeps_sums else before.algorithm.forget(before.state, share),
         totals={phase: scaled(total, share) for phase, total in before.totals.items()},
         counted=scaled(before.counted, share),
         clock=before.clock + passed / period,
