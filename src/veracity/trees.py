@@ -7,6 +7,7 @@ start of new sources: see `BySource` and `Index`.
 
 from __future__ import annotations
 
+import math
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
@@ -90,6 +91,8 @@ def copied(tree: Tree) -> Tree:
 def subtracted(total: Any, part: Any) -> Any:
     """Take a tally out of a sum; parts that do not add up, such as the largest, stay.
 
+    The tally may have been made with other rates than the sum: counts do not fall below zero.
+
     >>> subtracted((3, np.array([2, 3, 1])), (1, np.array([1, 2])))
     (2, array([1, 1, 1]))
     """
@@ -97,7 +100,13 @@ def subtracted(total: Any, part: Any) -> Any:
         return total
     if _adds_up_by_part(part):
         return _like(part, [subtracted(*pair) for pair in zip(total, part, strict=True)])
-    return merged(-part, total)  # in this order: the sum may have been kept as plain tuples
+    if isinstance(part, float) and not math.isfinite(part):
+        return total
+    left = merged(-part, total)  # in this order: the sum may have been kept as plain tuples
+    is_count = isinstance(part, np.ndarray) and part.dtype.kind == "f"
+    if is_count and not (part < 0.0).any() and not (total < 0.0).any():
+        return np.maximum(left, 0.0)
+    return left
 
 
 def scaled(total: Any, share: float) -> Any:
