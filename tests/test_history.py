@@ -143,6 +143,24 @@ def test_the_history_has_the_sources_of_every_batch(tmp_path):
     assert again.equals(kept)
 
 
+def test_earlier_claims_on_the_same_items_are_no_part_of_a_batch():
+    rng = np.random.default_rng(4)
+    old, new = draw(rng, OTHERS, 0, LEARNED), draw(rng, (0.9,), 0, 40)
+    new = new.with_columns(source=pl.lit("a new one"))
+    before = veracity.discover(old).fitted
+    after = before.update(new).fitted
+    assert after.history.filter(batch=2)["source"].to_list() == ["a new one"]
+    assert after.watch.seen.claims[:-1].tolist() == before.watch.seen.claims.tolist()
+    assert after.watch.seen.claims[-1] == 40
+
+
+def test_settling_is_no_batch():
+    *_, result = updates(3, 0.8, 0.8, [20, 30])
+    settled = result.fitted.settle()
+    assert settled.history.equals(result.history)
+    assert settled.fitted.history.equals(result.history)
+
+
 def test_sources_without_claims_in_a_batch_are_not_in_it():
     (result,) = updates(3, 0.8, 0.8, [20])
     one = draw(np.random.default_rng(1), (0.8,) * 3, 2_000, 10)

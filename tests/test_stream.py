@@ -206,6 +206,25 @@ def arrays_equal(one, other):
     return one.keys() == other.keys() and all(np.array_equal(one[k], other[k]) for k in one)
 
 
+def test_claims_on_an_item_that_come_later_or_correct_earlier_ones_count_once(tmp_path):
+    fitted = learned(draw(1, SKILLS, 200))
+    new = draw(2, SKILLS, 25, first=500)
+    corrections = draw(3, SKILLS[:3], 25, first=500)
+    stream = veracity.Stream(fitted, learn_every=90)  # cuts items
+    stream.take(new)
+    stream.take(corrections)
+    stream.save(tmp_path / "snapshot")
+    stream = veracity.Stream.load(tmp_path / "snapshot")
+    stream.learn()
+    counts = stream.fitted.counted
+    assert counts.items == 225
+    assert counts.supports_of_source.tolist() == [225.0] * 8
+    newest = pl.concat([new, corrections]).unique(["source", "entity"], keep="last")
+    updated = fitted.update(newest).fitted
+    trust, alike = (one.algorithm.trust(one.state) for one in (stream.fitted, updated))
+    assert trust == pytest.approx(alike, abs=0.01)
+
+
 def test_the_claims_of_old_items_are_dropped():
     stream = veracity.Stream(learned(draw(1, SKILLS, 200)), learn_every=80, keep_items=5)
     stream.take(draw(2, SKILLS, 20, first=500))

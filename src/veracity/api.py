@@ -26,10 +26,11 @@ from veracity.checks import QUICK, Evidence, run_checks
 from veracity.encoding.known import with_known
 from veracity.encoding.partitions import Encoded
 from veracity.engines import Engine, Local, threads_of
-from veracity.errors import EngineError, ParameterError, TooLarge, UnreadableFile
+from veracity.errors import EngineError, InputError, ParameterError, TooLarge, UnreadableFile
 from veracity.fit.alternatives import Alternative, chosen_by_known_truths, compare_alternatives
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
+from veracity.fit.keeping import HalfLife, faded, revised
 from veracity.fit.loop import Learned, learn, prior_rates, survey_of
 from veracity.fit.watch import Watch, counts_by_others
 from veracity.io.addresses import is_database
@@ -239,6 +240,8 @@ def update(
     fitted: Fitted,
     claims: object,
     *,
+    withdrawn: object | None = None,
+    half_life: HalfLife = None,
     min_plausibility: float | None = None,
     source_features: object | None = None,
     item_features: object | None = None,
@@ -246,14 +249,25 @@ def update(
     progress: Progress | None = None,
     **options: Unpack[ReadArguments],
 ) -> Result:
-    """Learn from new claims as well; the sums over the old claims count, too."""
+    """Learn from new claims as well; of items that they do not name, the sums count."""
     progress, engine = progress or no_progress, engine_for(claims, engine)
     _check_min_plausibility("update", min_plausibility, fitted.kind)
     fitted = _with_more_features(fitted, source_features, item_features)
     table = open_claims(claims, engine, like=fitted, **options)
     algorithm = suited(fitted.algorithm, table)
     prepared = _prepare_like(fitted, table, engine, progress)
-    return _logged("update", answer(prepared, algorithm, progress, min_plausibility, before=fitted))
+    prepared = _with_kinds_of_items(prepared, algorithm)
+    encoded, taken_back = prepared.encoded, None
+    if withdrawn is not None:
+        rows = open_claims(withdrawn, engine, like=fitted, **options)
+        taken_back = engine.encode(rows, progress).numbered_as(encoded.names)  # type: ignore[arg-type]
+        encoded = replace(encoded, names=taken_back.names)
+    new = encoded
+    before = faded(fitted, half_life, encoded.n_claims, encoded.until)
+    before, encoded, notes = revised(before, encoded, taken_back, engine)
+    prepared = replace(prepared, encoded=encoded).with_notes(*notes)
+    result = answer(prepared, algorithm, progress, min_plausibility, before=before, new=new)
+    return _logged("update", result)
 
 
 def _logged(work: str, result: Result) -> Result:
@@ -264,6 +278,37 @@ def _logged(work: str, result: Result) -> Result:
     for finding in result.run.findings:
         LOG.warning("%s: %s", finding["name"], finding["seen"])
     return result
+
+
+def settle(
+    fitted: Fitted,
+    *,
+    min_plausibility: float | None = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Learn again from all claims that a fit has at hand."""
+    progress, engine = progress or no_progress, engine or Local()
+    _check_min_plausibility("settle", min_plausibility, fitted.kind)
+    if fitted.claims is None:
+        raise InputError(
+            "the earlier claims are not at hand, so there is nothing to learn again from; run "
+            "discover on all claims"
+        )
+    encoded = replace(fitted.claims, names=fitted.names)
+    none = Claims.of_rows(encoded.example.items.clear(), fitted.kind, "the claims of the fit")
+    none.columns, none.normalisation = fitted.columns, fitted.normalisation
+    none.no_value, none.rows_read = fitted.no_value, encoded.n_claims
+    prepared = Prepared(none, encoded, engine, (), {})
+    result = answer(prepared, fitted.algorithm, progress, min_plausibility)
+    plans, again = fitted.plans, result.fitted
+    assert again is not None
+    watch, history = fitted.watch, fitted.history  # it is no batch of new claims
+    result.fitted = replace(again, plans=plans, until=fitted.until, watch=watch, history=history)
+    result.tables = Tables(**{**vars(result.tables), "history": history})
+    given = replace(result.run.input, plans=[dict(plan) for plan in plans])
+    result.run = replace(result.run, input=given)
+    return _logged("settle", result)
 
 
 def prepare(
@@ -303,11 +348,13 @@ def answer(
     progress: Progress = no_progress,
     min_plausibility: float | None = None,
     before: Fitted | None = None,
+    new: Encoded | None = None,
 ) -> Result:
     """Run an algorithm that suits the claims; in an update, it continues learning.
 
     It learns, judges, is compared with other answers that the claims allow, and gets its names
-    back; reasons to doubt the answer are looked for at the same time.
+    back; reasons to doubt the answer are looked for at the same time. Of an update's claims, those
+    are `new` that are not earlier ones on the same items.
     """
     prepared = _with_kinds_of_items(prepared, algorithm)
     other = chosen_by_known_truths(prepared.encoded, algorithm) if before is None else None
@@ -349,11 +396,14 @@ def answer(
                 columns=dict(table.columns),
                 plans=tuple(table.plans),
                 no_value=tuple(table.no_value),
+                claims=encoded if before is None else before.claims,
+                until=encoded.until if before is None else max(before.until, encoded.until),
+                clock=0.0 if before is None else before.clock,
             )
             result = _tabulated(prepared, fitted, learned, judged, min_plausibility, timer, others)
         evidence.about(result, judged.plausibility)
         if judged.plausibility:
-            _watch(result, fitted, evidence, before)
+            _watch(result, fitted, evidence, before, new)
         found = run_checks(evidence)
         result.run = replace(result.run, findings=[one.row() for one in found])
     if encoded.n_claims > MAX_CLAIMS_NUMPY:
@@ -361,18 +411,26 @@ def answer(
     return result
 
 
-def _watch(result: Result, fitted: Fitted, evidence: Evidence, before: Fitted | None) -> None:
+def _watch(
+    result: Result,
+    fitted: Fitted,
+    evidence: Evidence,
+    before: Fitted | None,
+    new: Encoded | None,
+) -> None:
     """Add the batch to the history of the sources, and notice which of them have changed."""
-    algorithm, n_sources = fitted.algorithm, fitted.names.n_sources
-    counts = [
-        counts_by_others(block, own, algorithm.weigh(block, fitted.state), fitted.kind, n_sources)
-        for block, own in zip(evidence.sample.blocks, evidence.sample_plausibility, strict=True)
-    ]
+    n_sources, counts = fitted.names.n_sources, []
+    for part, own in zip(evidence.sample.parts, evidence.sample_plausibility, strict=True):
+        is_new, weights = None, fitted.algorithm.weigh(part.block, fitted.state)
+        if new is not None and new.n_claims < evidence.encoded.n_claims:
+            is_new = part.voices_in(new.parts, n_sources)
+        found = counts_by_others(part.block, own, weights, fitted.kind, n_sources, is_new)
+        counts.append(found)
     watch = None if before is None else before.watch
     watch = grown(watch, n_sources) if watch is not None else Watch.unseen(n_sources)
-    watch, turn = watch.after(merged_all(counts))
-    earlier = None if before is None else before.history
-    history = with_batch(earlier, result.tables.sources, turn)
+    watch, change = watch.after(merged_all(counts))
+    earlier, items = None if before is None else before.history, (new or evidence.encoded)
+    history = with_batch(earlier, result.tables.sources, change, items.items_of_source)
     result.tables = Tables(**{**vars(result.tables), "history": history})
     result.fitted = replace(fitted, watch=watch, history=history)
 

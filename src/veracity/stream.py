@@ -16,9 +16,11 @@ import polars as pl
 from veracity._version import __version__
 from veracity.algorithms.catalogue import restored
 from veracity.algorithms.online import Item, Verdict
-from veracity.api import has_shares, open_claims
+from veracity.api import has_shares, open_claims, prepare
 from veracity.encoding.block import SAME, UNKNOWN, Block, voices_of
+from veracity.encoding.kept import KeptParts
 from veracity.encoding.names import Names
+from veracity.encoding.partitions import Encoded
 from veracity.engines import Local
 from veracity.errors import ParameterError, UnreadableFile, first_line
 from veracity.fit.fitted import Fitted
@@ -26,6 +28,7 @@ from veracity.io.atomic import atomic_folder, recover
 from veracity.io.frames import hand_back
 from veracity.printing import counted
 from veracity.progress import LOG
+from veracity.reading.claims import Claims
 from veracity.reading.options import ReadArguments
 from veracity.reading.roles import numbers_in
 from veracity.reading.spark import SparkClaims
@@ -102,7 +105,7 @@ class Stream:
         self._numbers: dict[str, dict[Any, int]] = {role: {} for role in ROLES}
         self._added: dict[str, list[Any]] = {role: [] for role in ROLES}
         self._epoch = 0
-        self._use(fitted)
+        self._use(replace(fitted, claims=None))
 
     def claim(self, source: Any, entity: Any, value: Any, attribute: Any = None) -> Verdict:
         """Judge a claim and its item. Of binary claims, the entity is the fact, the value a bool.
@@ -149,28 +152,39 @@ class Stream:
         return hand_back(pl.concat(batches, how="vertical_relaxed"), table.frame_kind)
 
     def learn(self) -> None:
-        """Learn from the claims since the last time."""
-        rows = [
-            (key, who, item.values[place])
-            for key in self._touched
-            for item in [self._items[key]]
-            for who, place in islice(item.said.items(), item.folded, None)
-        ]
-        if not rows:
-            return
-        table, fitted = self._frame(rows), self.fitted
-        columns = {name: name for name in table.columns}
-        self.result = replace(fitted, plans=(), columns=columns).update(table)
-        learned = self.result.fitted
-        assert learned is not None
+        """Learn from the claims since the last time, with the earlier ones on their items."""
+        new, earlier = [], []
         for key in self._touched:
-            self._items[key].folded = len(self._items[key].said)
+            item = self._items[key]
+            said = [(key, who, item.values[place]) for who, place in item.said.items()]
+            new += said[item.folded :]
+            earlier += [*said[: item.folded], *((key, *own) for own in item.older)]
+        if not new:
+            return
+        table, fitted = self._frame(new), self.fitted
+        columns = {name: name for name in table.columns}
+        fitted = replace(fitted, plans=(), columns=columns, claims=self._kept(earlier))
+        self.result = fitted.update(table)
+        for key in self._touched:
+            item = self._items[key]
+            item.folded, item.older = len(item.said), []
         self._touched = {}
         surplus = len(self._items) - self.keep_items
         if surplus > 0:
             self._items = dict(islice(self._items.items(), surplus, None))
-        LOG.info("stream: learned from %d claims, up to claim %d", len(rows), self.number)
-        self._use(replace(learned, plans=fitted.plans, columns=fitted.columns))
+        LOG.info("stream: learned from %d claims, up to claim %d", len(new), self.number)
+        learned, own = self.result.fitted, self.fitted
+        assert learned is not None
+        self._use(replace(learned, plans=own.plans, columns=own.columns, claims=None))
+
+    def _kept(self, rows: list[tuple[Any, Any, Any]]) -> Encoded | None:
+        """Return claims as a fit keeps those that it learned from."""
+        if not rows:
+            return None
+        table = Claims.of_rows(self._frame(rows), self.fitted.kind, "earlier claims of the stream")
+        encoded = prepare(table).encoded.numbered_as(self.fitted.names)
+        clocks = [self.fitted.clock] * len(encoded.parts)
+        return replace(encoded, parts=KeptParts.of(encoded.parts, clocks))
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -183,15 +197,15 @@ class Stream:
         """Write a snapshot, whole or not at all; it replaces an earlier one in this folder."""
         target, fitted = Path(folder), self.fitted
         rows = [
-            (key, who, item.values[place])
+            (key, *claim)
             for key, item in self._items.items()
-            for who, place in item.said.items()
+            for claim in (*self._said(item), *item.older)
         ]
-        sizes = [(len(item.said), item.folded) for item in self._items.values()]
+        sizes = [(len(own.said), own.folded, len(own.older)) for own in self._items.values()]
         features = fitted.algorithm.source_features
         tables = {
             "claims": self._frame(rows),
-            "items": pl.DataFrame(sizes, {"claims": pl.Int64, "folded": pl.Int64}, orient="row"),
+            "items": pl.DataFrame(sizes, ["claims", "folded", "older"], orient="row"),
             "history": fitted.history,
             "source_features": None if features is None else features.table,
             **{role: getattr(fitted.names, role).to_frame("name") for role in ROLES},
@@ -256,14 +270,18 @@ class Stream:
         self._grow()
         claims = tables["claims"].iter_rows()
         keyed = "attribute" in tables["claims"].columns
-        for n_claims, folded in tables["items"].iter_rows():
+        for n_claims, folded, n_older in tables["items"].iter_rows():
             item = Item()
-            for source, entity, *attribute, value in islice(claims, n_claims):
+            for number in range(n_claims + n_older):
+                source, entity, *attribute, value = next(claims)
                 key = (entity, attribute[0]) if keyed and attribute[0] is not None else entity
-                at = item.place.setdefault(value, len(item.values))
+                who = (source, value) if self._is_multiple else source
+                if number >= n_claims:
+                    item.older.append((who, value))
+                    continue
+                at = item.said[who] = item.place.setdefault(value, len(item.values))
                 if at == len(item.values):
                     item.values.append(value)
-                item.said[(source, value) if self._is_multiple else source] = at
             item.folded, self._items[key] = folded, item
             if folded < n_claims:
                 self._touched[key] = None
@@ -286,7 +304,9 @@ class Stream:
         if is_new:
             item.said[who] = place
         elif item.said[who] != place:  # the newer word replaces the older one
-            item.folded -= list(item.said).index(who) < item.folded
+            if list(item.said).index(who) < item.folded:
+                item.folded -= 1
+                item.older.append((who, item.values[item.said[who]]))
             others = [(one, own) for one, own in self._said(item) if one != who]
             self._say(item, [*others, (who, value)])
             place = item.place[value]

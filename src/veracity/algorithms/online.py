@@ -44,8 +44,8 @@ class Item:
     """
 
     __slots__ = (
-        "attribute", "before", "column", "count", "epoch", "folded", "groups", "label", "place",
-        "said", "share", "single", "total", "values", "voices", "word",
+        "attribute", "before", "column", "count", "epoch", "folded", "groups", "label", "older",
+        "place", "said", "share", "single", "total", "values", "voices", "word",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -53,6 +53,8 @@ class Item:
         """Place of the fact that each source claims."""
         self.folded = 0
         """Number of these claims that were learned from."""
+        self.older: list[tuple[Any, Any]] = []
+        """Claims that were learned from and are replaced since then."""
         self.epoch = -1
         self.attribute = 0
         self.before: float | None = None

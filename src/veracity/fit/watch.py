@@ -124,12 +124,18 @@ def _nearer_end(right: FloatArray, claims: FloatArray) -> FloatArray:
 
 
 def counts_by_others(
-    block: Block, plausibility: FloatArray, weights: Weights | None, kind: Kind, n_sources: int
+    block: Block,
+    plausibility: FloatArray,
+    weights: Weights | None,
+    kind: Kind,
+    n_sources: int,
+    is_new: BoolArray | None = None,
 ) -> Counts:
     """Count the claims of each source on items that others claim, too, and how many are right.
 
     Removing the vote of a source takes its weight from the log-odds of its fact. Where facts are
-    judged without weights, or not by log-odds, its own vote is left in.
+    judged without weights, or not by log-odds, its own vote is left in. `is_new` marks the voices
+    whose claims count; all do unless it is given.
     """
     if kind == "binary":
         source, fact, is_for = block.source_of_voice, block.item_of_voice, block.affirms
@@ -140,6 +146,9 @@ def counts_by_others(
     vote[block.known_of_fact[fact] != UNKNOWN] = 0.0
     p = sigmoid(logit(plausibility[fact]) - vote)
     share = (block.n_voices_of_fact[fact] > 1).astype(np.float64)
+    if is_new is not None:
+        spoken = block.item_of_voice[is_new] * np.int64(n_sources) + block.source_of_voice[is_new]
+        share *= np.isin(block.item_of_fact[fact] * np.int64(n_sources) + source, spoken)
     if block.has_shares:
         share *= block.share_of_voice if kind == "binary" else block.share_of_support
     right = np.where(is_for, p, 1.0 - p) * share

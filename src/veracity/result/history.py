@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from veracity.encoding.block import FloatArray
+from veracity.encoding.block import FloatArray, IntArray
 
 CHANGES = {-1.0: "fell", 0.0: None, 1.0: "rose"}
 
 
 def with_batch(
-    earlier: pl.DataFrame | None, sources: pl.DataFrame, change_of_source: FloatArray
+    earlier: pl.DataFrame | None,
+    sources: pl.DataFrame,
+    change_of_source: FloatArray,
+    items_of_source: IntArray,
 ) -> pl.DataFrame:
-    """Return the history with a batch: one row per source with claims in it.
+    """Return the history with a batch: one row per source that makes claims on items in it.
 
-    `sources` is the table of the sources of the batch; names of sources that are new come last.
+    `sources` is the table of the sources of the batch.
     """
     number = 1 if earlier is None or earlier.is_empty() else int(earlier["batch"].max()) + 1  # type: ignore[arg-type]
     changes = pl.Series([CHANGES[one] for one in change_of_source.tolist()], dtype=pl.String)
@@ -27,7 +30,7 @@ def with_batch(
         "accuracy_high",
         "claims",
         change=changes,
-    ).filter(pl.col("claims") > 0)
+    ).filter(pl.Series(items_of_source > 0))
     return batch if earlier is None else pl.concat([earlier, batch], how="vertical_relaxed")
 
 
