@@ -51,7 +51,6 @@ class AskingStudy(StudyOfDatasets):
     """
 
     name: ClassVar[str] = "asking"
-    command: ClassVar[str] = "python benchmarks/studies/asking.py"
     title: ClassVar[str] = "What answers are worth"
     about: ClassVar[str] = (
         "The default judges each dataset while answers come in, ten at a time: those that "

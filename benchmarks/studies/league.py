@@ -44,7 +44,6 @@ class LeagueStudy(StudyOfDatasets):
     """
 
     name: ClassVar[str] = "league"
-    command: ClassVar[str] = "python benchmarks/studies/league.py"
     title: ClassVar[str] = "All algorithms on all datasets"
     about: ClassVar[str] = (
         "Every algorithm judges every dataset with its default parameters. Ranks count from 1, "

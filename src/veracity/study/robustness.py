@@ -17,7 +17,7 @@ from veracity.study.paper import paper_table
 from veracity.study.settings import GRID, MACHINES_AND_RIVALS, parameters_of, with_settings
 
 if TYPE_CHECKING:
-    from altair import TopLevelMixin
+    from veracity.show.figures.base import Figure
 
 SEARCH, APPLY = "search", "apply"
 
@@ -119,7 +119,7 @@ class RobustnessStudy(StudyOfDatasets):
         optima = optima.join(tried, on=["algorithm", "dataset"], maintain_order="left")
         return {"robustness": summed, "optimization_dependency": both, "optima": optima}
 
-    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, Figure]:
         """Table 3 as cells."""
         title = "Accuracy with the hyperparameters that are best for another dataset"
         return {"optimization_dependency": table_figure(tables["optimization_dependency"], title)}

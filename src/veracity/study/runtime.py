@@ -19,7 +19,7 @@ from veracity.study.paper import paper_table
 from veracity.study.synthetic import PAPER_ALGORITHMS, SyntheticStudy
 
 if TYPE_CHECKING:
-    from altair import TopLevelMixin
+    from veracity.show.figures.base import Figure
 
 CLAIMS_PER_ITEM = 10
 
@@ -111,7 +111,7 @@ class RuntimeStudy(Study):
         both = pl.concat([ours, theirs], how="diagonal_relaxed")
         return {"growth": _growth(ours, theirs), "runtime_vs_claims": both}
 
-    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, Figure]:
         """Return figure 3, ours and the paper's."""
         return {"runtime_vs_claims": runtime_figure(tables["runtime_vs_claims"])}
 

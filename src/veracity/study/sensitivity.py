@@ -19,7 +19,7 @@ from veracity.study.paper import paper_table
 from veracity.study.settings import GRID, MACHINES_AND_RIVALS, parameters_of, with_settings
 
 if TYPE_CHECKING:
-    from altair import TopLevelMixin
+    from veracity.show.figures.base import Figure
 
 FIGURE_5 = tuple(round(0.05 * n, 2) for n in range(1, 16))
 """The initial false positive rates of the paper's figure."""
@@ -122,7 +122,7 @@ class SensitivityStudy(StudyOfDatasets):
         )
         return {"ranges": spread, "sensitivity": both}
 
-    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, Figure]:
         """Return one figure per dataset and hyperparameter."""
         parts = tables["sensitivity"].partition_by("dataset", "parameter", as_dict=True)
         return {

@@ -24,7 +24,7 @@ from veracity.study.measure import measure
 from veracity.study.synthetic import MACHINES, SyntheticStudy
 
 if TYPE_CHECKING:
-    from altair import TopLevelMixin
+    from veracity.show.figures.base import Figure
 
 SYNTHETIC = "synthetic"
 
@@ -168,7 +168,7 @@ class StatementsStudy(StudyOfDatasets):
         wide = change.pivot(["algorithm", "dataset"], index="variant", values="accuracy")
         return {"accuracy": _plainly_named(wide), "statements": change}
 
-    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, Figure]:
         """Return the effect of each change on the accuracy, for every dataset."""
         return {"statements": statements_figure(tables["statements"])}
 

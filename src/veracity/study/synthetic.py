@@ -23,7 +23,7 @@ from veracity.study.paper import paper_table
 from veracity.synthetic import NOBODY, Ranges, Synthetic, SyntheticArrays
 
 if TYPE_CHECKING:
-    from altair import TopLevelMixin
+    from veracity.show.figures.base import Figure
 
 PAPER_ALGORITHMS = ("majority-vote", "ltd-rbm-cd", "ltd-rbm", "mle", "ltm", "two-estimates")
 """Algorithms of the paper, with its own LTD-RBM, trained by contrastive divergence, and ours."""
@@ -151,7 +151,7 @@ class SyntheticStudy(Study):
             "accuracy_vs_characteristic": by_characteristic,
         }
 
-    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, Figure]:
         """Return the three columns of figure 4, ours and the paper's."""
         table = tables["accuracy_vs_characteristic"]
         return {
