@@ -176,7 +176,7 @@ def test_what_discover_writes_can_be_loaded():
     assert f"written to runs/first: {', '.join(files)}" in output
     loaded = veracity.load("runs/first")
     assert loaded.truths["value"].to_list() == ["1"]
-    assert loaded.run["input"]["origin"] == "claims.csv"
+    assert loaded.run.input.origin == "claims.csv"
     assert [path.name for path in Path("runs").iterdir()] == ["first"]
 
 

@@ -91,7 +91,7 @@ def test_the_same_claims_give_the_same_result_in_whatever_form_they_come(tmp_pat
         assert result.tables.truths.equals(expected.truths), name
         assert result.tables.facts.equals(expected.facts), name
         assert result.tables.sources.equals(expected.sources), name
-        assert result.run["input"]["rows"] == len(flights.claims), name
+        assert result.run.input.rows == len(flights.claims), name
         assert result.notes == [], name
 
 
@@ -114,7 +114,7 @@ def test_tables_come_back_in_the_kind_of_frame_that_was_given(two_against_one, c
 def test_an_exact_repetition_counts_once(two_against_one):
     claims = pl.concat([two_against_one] + 5 * [two_against_one[-1:]])
     assert vote(claims).truths["value"].to_list() == ["1"]
-    assert vote(claims).run["input"]["claims"] == 3
+    assert vote(claims).run.input.claims == 3
 
 
 # --- columns -------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def test_of_two_columns_with_one_name_the_user_chooses(tmp_path):
 def test_files_may_have_their_columns_in_different_order_and_lack_the_attribute(tmp_path):
     (tmp_path / "a.csv").write_text("value,entity,source,attribute\n1,x,a,\n")
     (tmp_path / "b.csv").write_text("source,entity,value\nb,x,2\n")
-    assert vote(tmp_path).run["input"]["items"] == 1
+    assert vote(tmp_path).run.input.items == 1
 
 
 def test_an_unknown_kind_is_refused(two_against_one):
@@ -662,7 +662,7 @@ def test_what_is_streamed_is_what_is_read(tmp_path, flights, suffix):
     for name in ("truths", "facts", "sources", "notes"):
         one, other = getattr(streamed, name), getattr(read, name)
         assert one == other if name == "notes" else one.equals(other)
-    assert streamed.run["input"] == read.run["input"]
+    assert streamed.run.input == read.run.input
     assert "5 rows without a value are left out" in streamed.notes
 
 

@@ -149,7 +149,7 @@ def test_the_summary_says_how_far_from_a_vote_and_how_sure(flights_page, flights
     assert "9 sources make 3,213 claims about 400 items; 385 of them (96%)" in flights_page.said
     n_sure = int((result.truths["plausibility"] >= 0.95).sum())
     assert f"at least 95% plausible for {n_sure} of 400 items" in flights_page.said
-    differs = str(veracity.check(flights.claims, result).against_vote)
+    differs = str(veracity.check(result).against_vote)
     assert differs[1:] in flights_page.said
     assert "No check gave a warning" in flights_page.said
     assert "This does not show that the answer is right" in flights_page.said
@@ -359,7 +359,7 @@ def test_every_algorithm_and_kind_of_claims_has_a_report(kind, name, tmp_path, n
 def test_figures_are_drawn_for_every_kind(kind, tmp_path):
     result = veracity.discover(KINDS[kind], kind=kind)
     page = page_of(result, tmp_path)
-    assert page.tags.count("figure") >= (2 if kind == "numeric" else 3)  # no two numbers agree
+    assert page.tags.count("figure") >= (1 if kind == "numeric" else 2)  # no two numbers agree
     assert page.tags.count("img") == page.tags.count("source") == page.tags.count("figure")
     assert all(page.pictures)
     behind = page.text.count("The numbers in this figure")

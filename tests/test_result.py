@@ -211,7 +211,7 @@ def test_a_parameter_that_cannot_be_copied_does_not_keep_a_run_from_being_told(t
     result = veracity.discover(
         two_against_one, veracity.algorithms.TruthFinder(similarity=Similar())
     )
-    assert "Similar" in result.run["parameters"]["similarity"]
+    assert "Similar" in result.run.parameters["similarity"]
 
 
 def test_saving_tells_how_far_it_is(tmp_path, two_against_one):

@@ -22,7 +22,7 @@ from veracity.cli.options import KIND_NAMES
 
 Draw = Callable[[st.SearchStrategy], object]
 
-FIGURES = ("sources", "agreement", "plausibility", "trace", "calibration", "accuracy", "decision")
+FIGURES = ("sources", "agreement", "plausibility", "calibration", "accuracy", "decision")
 QUICK = tuple(name for name in CATALOGUE if name not in ("veracity", "ltm"))
 Command = tuple[str, ...]
 

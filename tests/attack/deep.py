@@ -21,7 +21,7 @@ Command = tuple[str, ...]
 Row = dict[str, Any]
 
 FOR_NUMBERS = ("gtm", "crh", "catd", "ltd-rbm-n")
-FIGURES = ("sources", "agreement", "confusions", "plausibility", "trace", "decision")
+FIGURES = ("sources", "agreement", "confusions", "plausibility", "decision")
 AGAINST = ("calibration", "accuracy")
 TABLES = ("truths", "facts", "sources", "records", "copies", "changes", "confusions",
           "probabilities", "difficulty")  # fmt: skip

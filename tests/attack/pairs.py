@@ -143,7 +143,7 @@ SENSIBLE: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What one may well say, by option; some of it suits other claims only."""
 
-FIGURES = ("sources", "agreement", "plausibility", "trace", "calibration", "accuracy", "decision",
+FIGURES = ("sources", "agreement", "plausibility", "calibration", "accuracy", "decision",
            "confusions")  # fmt: skip
 NOT_HERE = frozenset({"demo", "study"})
 

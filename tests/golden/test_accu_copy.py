@@ -289,4 +289,4 @@ def test_a_crowd_of_tens_of_thousands_is_no_trouble(shared_data):
     folder = shared_data / "crowd_millionaire"
     result = veracity.discover(folder / "claims.parquet", AccuCopy())
     assert veracity.evaluate(result, folder / "truth.parquet").accuracy >= 0.89
-    assert result.run["seconds"]["learn"] < 60
+    assert result.run.seconds["learn"] < 60

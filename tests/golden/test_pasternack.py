@@ -172,7 +172,7 @@ def test_many_rounds_of_growth_end_in_finite_numbers(kind, flights):
 @every_kind
 def test_all_rounds_are_made_and_converged_says_whether_the_last_one_still_moved(kind, flights):
     result = discover(flights.claims, kind(tolerance=1e-2))
-    assert result.run["rounds"] == kind().max_rounds
+    assert result.run.rounds == kind().max_rounds
     assert result.converged == (result.trace["change"][-1] < 1e-2)
 
 

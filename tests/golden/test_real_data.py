@@ -30,7 +30,7 @@ def test_voting_on_the_weather_is_where_the_paper_has_it(shared_data):
 )
 def test_the_paper_counts_the_same_claims(shared_data, name, claims, items, sources, coverage):
     result = veracity.discover(shared_data / name / "claims.parquet", "majority-vote")
-    given = result.run["input"]
+    given = vars(result.run.input)
     assert (given["claims"], given["items"], given["sources"]) == (claims, items, sources)
     judged = veracity.evaluate(result, shared_data / name / "truth.parquet").judged
     assert judged / items == pytest.approx(coverage, abs=5e-5)

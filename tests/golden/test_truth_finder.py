@@ -148,7 +148,7 @@ def test_a_parameter_out_of_range_is_refused(make, message):
 def test_trusts_and_confidences_are_those_of_truthdiscovery(name, mark, similarity):
     found = THEIRS[name]["found"]
     ours = discover(claims_of(THEIRS[name]["claims"]), TruthFinder(similarity=similarity))
-    assert ours.run["rounds"] == found[f"TruthFinder{mark}"]["iterations"]
+    assert ours.run.rounds == found[f"TruthFinder{mark}"]["iterations"]
     assert trusts(ours) == pytest.approx(found[f"TruthFinder{mark}"]["trust"], rel=1e-8)
     # It tells the confidences its last trusts came from, we those that come from the last trusts:
     # its own of one round more. And ours are odds that one of them is right.
@@ -168,7 +168,7 @@ def test_truthdiscovery_stops_for_all_where_one_source_is_fully_trusted_and_we_g
     one_round = discover(claims, TruthFinder(similarity=None, max_rounds=1))
     assert trusts(one_round) == pytest.approx(theirs["trust"])
     ours = discover(claims, TruthFinder(similarity=None))
-    assert ours.run["rounds"] > 1
+    assert ours.run.rounds > 1
     assert ours.converged
     assert trusts(ours)["u"] < theirs["trust"]["u"] - 0.05
 

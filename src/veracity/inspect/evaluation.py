@@ -152,19 +152,7 @@ def score_truths(
         require_share("evaluate", threshold=threshold)
     if tolerance is not None:
         require_at_least("evaluate", 0, tolerance=tolerance)
-    normalisation = result.run.normalisation
-    truths, notes = read_truth(
-        truth,
-        ReadOptions(
-            columns=columns or {},
-            likely=result.run.input.columns,
-            kind=result.kind,
-            encoding=encoding,
-            no_value=result.run.input.no_value,
-        ),
-        normalisation=normalisation,
-        like=None if normalisation is None else result.tables.facts,
-    )
+    truths, notes = truths_for(result, truth, columns, encoding=encoding)
     if result.fitted is not None:
         truths, renamed = in_names_of_claims(truths, result.fitted.names.attributes)
         notes = [*notes, *renamed]
@@ -181,6 +169,23 @@ def score_truths(
             f"({'; '.join([*notes, *matched.notes]) or 'there is none'})"
         )
     return scored, [*notes, *matched.notes, *_known_notes(result, scored, matched.keys)]
+
+
+def truths_for(
+    result: Result,
+    truth: object,
+    columns: Mapping[str, str | list[str]] | None,
+    columns_option: str = "columns",
+    encoding: str = "utf-8",
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read truths, which are probably written like the claims of a result; also return notes."""
+    normalisation, was = result.run.normalisation, result.run.input
+    options = ReadOptions(
+        columns=columns or {}, columns_option=columns_option, likely=was.columns,
+        kind=result.kind, encoding=encoding, no_value=was.no_value,
+    )  # fmt: skip
+    like = None if normalisation is None else result.tables.facts
+    return read_truth(truth, options, normalisation=normalisation, like=like)
 
 
 def _scored(

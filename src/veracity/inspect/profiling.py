@@ -21,11 +21,12 @@ from veracity.encoding.known import with_known
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.engines import Engine, threads_of
 from veracity.inspect.agreement import beyond_chance
+from veracity.inspect.evaluation import truths_for
 from veracity.io.frames import FrameKind, hand_back
 from veracity.printing import Shown
 from veracity.progress import Progress, no_progress
-from veracity.reading.claims import read_truth, read_truths_beside
-from veracity.reading.options import ReadArguments, ReadOptions
+from veracity.reading.claims import read_truths_beside
+from veracity.reading.options import ReadArguments
 from veracity.reading.roles import Kind
 from veracity.result import Result
 from veracity.result.tables import copies_table
@@ -207,16 +208,7 @@ def _given(
         refuse_arguments(options)
         encoded, frame_kind = claims.encoded, claims.frame_kind
         if truth is not None:
-            facts, normalisation = claims.tables.facts, claims.run.normalisation
-            was = claims.run.input
-            as_claims = ReadOptions(
-                columns=truth_columns or {},
-                columns_option="truth_columns",
-                likely=was.columns,
-                kind=claims.kind,
-                no_value=was.no_value,
-            )
-            truths, notes = read_truth(truth, as_claims, normalisation=normalisation, like=facts)
+            truths, notes = truths_for(claims, truth, truth_columns, "truth_columns")
     else:
         prepared = prepare(claims, engine=engine, progress=tell, **options)
         encoded, frame_kind = prepared.encoded, prepared.table.frame_kind

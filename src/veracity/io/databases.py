@@ -293,7 +293,7 @@ class Postgres(Database):
 
 
 class DuckDb(Database):
-    """DuckDB, which gives Arrow by itself."""
+    """DuckDB, whose driver returns Arrow tables."""
 
     list_tables = (
         "select table_schema, table_name, table_schema = current_schema() "

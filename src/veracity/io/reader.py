@@ -56,7 +56,7 @@ def quoted_list(names: Sequence[str]) -> str:
 
 
 def sharing_columns(columns: Mapping[str, set[str]], what: str, notes: Notes) -> list[str]:
-    """Return the largest group of tables that hang together by columns; note the others."""
+    """Return the largest group of tables that share columns; note the others."""
     groups: list[set[str]] = []
     for name, own in columns.items():
         joined = [group for group in groups if any(own & columns[other] for other in group)]
@@ -80,7 +80,7 @@ STANDARD_INPUT_FILE = "standard input"
 
 
 class Reader(Protocol):
-    """A table that is read in batches, as often as needed."""
+    """Table that is read in batches, several times if needed."""
 
     @property
     def origin(self) -> str:

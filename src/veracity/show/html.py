@@ -118,11 +118,8 @@ def _beside(*parts: str) -> Iterator[str]:
 def _parts(sections: Sequence[Section], level: int) -> str:
     """Return the parts of a section; warnings are side by side if there is room."""
     parts = "".join(_part(one, level) for one in sections)
-    return f'<div class="warnings">{parts}</div>' if _are_warnings(sections) else parts
-
-
-def _are_warnings(sections: Sequence[Section]) -> bool:
-    return bool(sections) and all(one.tone != "plain" for one in sections)
+    are_warnings = bool(sections) and all(one.tone != "plain" for one in sections)
+    return f'<div class="warnings">{parts}</div>' if are_warnings else parts
 
 
 def _part(section: Section, level: int) -> str:

@@ -33,7 +33,6 @@ from veracity.show.figures.measures import (
     accuracy_figure,
     calibration_figure,
     plausibility_figure,
-    trace_figure,
 )
 from veracity.show.figures.sources import sources_figure
 from veracity.show.html import page
@@ -122,7 +121,6 @@ def gather(
         "sources": lambda: sources_figure(result),
         "plausibility": lambda: plausibility_figure(result),
         "agreement": lambda: agreement_figure(result),
-        "trace": lambda: trace_figure(result),
     }
     if evaluation is not None and scored is not None:
         drawn["calibration"] = lambda: calibration_figure(result, scored)

@@ -52,7 +52,7 @@ class Study(ABC):
 
     @abstractmethod
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """Return the tasks known so far, by name; `rows` is the outcome of those that are done."""
+        """Return the names of all tasks known so far, given the rows of those that are done."""
 
     @abstractmethod
     def do(self, task: str) -> list[Row]:

@@ -57,7 +57,7 @@ def by_whom(table: pl.DataFrame, *measures: str) -> pl.DataFrame:
 
 
 def whose(alt: Any, rows: pl.DataFrame) -> dict[str, Any]:
-    """Colour for the algorithm, dashes for the paper."""
+    """Return the encoding of lines: a colour per algorithm, dashes for the paper's numbers."""
     there = set(rows["algorithm"])
     known = [name for name in COLOUR_OF if name in there]
     others = sorted(there - set(known))
@@ -75,7 +75,7 @@ def whose(alt: Any, rows: pl.DataFrame) -> dict[str, Any]:
 
 
 def dashes(alt: Any, rows: pl.DataFrame) -> Any:
-    """Ours solid, the paper's dashed; a legend only where there are both."""
+    """Return the encoding that draws our lines solid and the paper's dashed."""
     legend = alt.Legend(symbolType="stroke", symbolStrokeWidth=2)
     return alt.StrokeDash(
         "by:N",
@@ -115,7 +115,7 @@ def characteristic_figure(table: pl.DataFrame, title: str) -> Figure:
 
 
 def _curves(alt: Any, rows: pl.DataFrame) -> Any:
-    """Lines, with points where we measured, so that a gap is not taken for a measurement."""
+    """Return lines, with points where we measured: a line across a gap is no measurement."""
     encoding = whose(alt, rows)
     points = chart_of(rows.filter(pl.col("by") == OURS)).mark_point(size=14, filled=True)
     lines = chart_of(rows).mark_line(strokeWidth=1.5).encode(**encoding)
@@ -133,7 +133,7 @@ def _shares(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def runtime_figure(table: pl.DataFrame) -> Figure:
-    """Figure 3: seconds against the number of claims, both on logarithmic scales."""
+    """Draw figure 3: seconds against the number of claims, both on logarithmic scales."""
     alt = altair()
     rows = by_whom(table, "seconds")
     lines = _curves(alt, rows).encode(
@@ -145,7 +145,7 @@ def runtime_figure(table: pl.DataFrame) -> Figure:
 
 
 def sensitivity_figure(table: pl.DataFrame, parameter: str, title: str) -> Figure:
-    """Figure 5: accuracy against the start of one parameter."""
+    """Draw figure 5: accuracy against the start of one parameter."""
     alt = altair()
     rows = by_whom(table, "accuracy")
     is_wide = parameter in ("learning_rate", "batch_size")
@@ -158,7 +158,7 @@ def sensitivity_figure(table: pl.DataFrame, parameter: str, title: str) -> Figur
 
 
 def table_figure(table: pl.DataFrame, title: str) -> Figure:
-    """Draw table 3 as cells: accuracy of each optimum on each dataset, one field an algorithm."""
+    """Draw table 3 as a matrix for each algorithm: the accuracy of each optimum on each dataset."""
     alt = altair()
     rows = by_whom(table, "accuracy")
     n_datasets = rows["dataset"].n_unique()
@@ -178,7 +178,7 @@ def table_figure(table: pl.DataFrame, title: str) -> Figure:
 
 
 def statements_figure(table: pl.DataFrame) -> Figure:
-    """Draw the accuracy of each variant, a field a dataset; lines span the draws of a dataset."""
+    """Draw the accuracy of each variant, in one field per dataset; lines span several draws."""
     alt = altair()
     # Where draws are of many datasets, the span would be that of the datasets.
     is_one = pl.when(pl.col("dataset") != "synthetic")

@@ -1,4 +1,4 @@
-"""Measures of an algorithm's accuracy on encoded claims: those of `evaluate`, from arrays alone."""
+"""Measure the accuracy of an algorithm on encoded claims, as `evaluate` does on tables."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _answered(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[Learned, Flo
 
 
 def accuracy(truth: Encoded, score_of_fact: FloatArray) -> float:
-    """Share of the items with known truth whose highest fact is true; ties share the credit.
+    """Return the share of the known items whose highest fact is true; ties share the credit.
 
     An item of which no fact is true counts as wrong: nobody claims its truth.
     """

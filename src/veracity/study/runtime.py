@@ -27,7 +27,7 @@ VOTE = "majority-vote"
 """Algorithm with which the others are compared."""
 
 LEAST_TO_GROW = 1000
-"""Claims from which on growth is measured: below, most of the time is spent on getting started."""
+"""Smallest number of claims from which growth is measured. With fewer, fixed costs dominate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class RuntimeStudy(Study):
         ]
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Seconds by algorithm and size, and how they grow."""
+        """Return the seconds by algorithm and size, and their growth."""
         ours = rows.drop("task").sort("algorithm", "claims")
         theirs = paper_table("runtime_vs_claims").select(
             "algorithm",

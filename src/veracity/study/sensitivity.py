@@ -40,8 +40,6 @@ class SensitivityStudy(StudyOfDatasets):
         Names of the algorithms.
     parameters
         Names of the hyperparameters; an algorithm without one skips it.
-    known_only
-        Leave out the items whose truth is not known: faster, but there is less to learn from.
     coarse
         Try every second value only: faster.
     optima
@@ -62,7 +60,6 @@ class SensitivityStudy(StudyOfDatasets):
 
     algorithms: tuple[str, ...] = MACHINES_AND_RIVALS
     parameters: tuple[str, ...] = ("fpr", "tpr", "learning_rate", "decay", "batch_size")
-    known_only: bool = False
     coarse: bool = False
     optima: dict[str, dict[str, float]] = field(default_factory=dict)
     seed: int = 0
@@ -95,7 +92,7 @@ class SensitivityStudy(StudyOfDatasets):
     def do(self, task: str) -> list[Row]:
         """Run one algorithm with one hyperparameter changed."""
         algorithm, parameter, value, folder = task.split(" ", maxsplit=3)
-        data = read_dataset(folder, known_only=self.known_only)
+        data = read_dataset(folder)
         others = self.optima.get(f"{algorithm} {data.name}", {})
         chosen = with_settings(algorithm, {**others, parameter: float(value)}, self.seed)
         measured = measure(data.encoded, data.truth, chosen)
@@ -103,7 +100,7 @@ class SensitivityStudy(StudyOfDatasets):
         return [{**setting, "setting": float(value), **measured._asdict()}]
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Accuracy by value, and how far it ranges."""
+        """Return the accuracy by value, and its range."""
         ours = rows.drop("task", "seconds").sort("dataset", "parameter", "algorithm", "setting")
         theirs = paper_table("initial_fpr_sensitivity").select(
             "algorithm",

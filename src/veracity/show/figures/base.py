@@ -31,9 +31,6 @@ WIDTH = 420
 MOST_ROWS = 100
 """Largest number of rows of the table that a page shows with a figure."""
 
-LONGEST_NAME = 28
-"""Largest number of characters of a name in a title."""
-
 ALWAYS_NAMES = ("source", "other", "attribute", "true", "said")
 """Columns that hold names even where all of them are numbers."""
 
@@ -215,7 +212,6 @@ def dots(  # noqa: PLR0913 - each says how one thing is drawn
     number: str,
     *,
     title: str,
-    order: Sequence[str] | None = None,
     colours: Colours = THEMES["light"],
     ends: tuple[str, str] | None = None,
     scale: Any = None,
@@ -229,7 +225,7 @@ def dots(  # noqa: PLR0913 - each says how one thing is drawn
     alt = altair()
     rows = drawable(rows)
     axis = alt.Axis(grid=True, labels=names, ticks=names)
-    order = rows[name].unique(maintain_order=True).to_list() if order is None else list(order)
+    order = rows[name].unique(maintain_order=True).to_list()
     base = chart_of(rows).encode(
         y=alt.Y(f"{name}:N", sort=order, title=None, axis=axis), tooltip=list(tooltip)
     )
@@ -255,15 +251,6 @@ def shades_of(colours: Colours, number: str, domain: Sequence[float], **given: A
     alt = altair()
     scale = alt.Scale(range=list(colours.shades), domain=list(domain), interpolate="lab")
     return alt.Color(f"{number}:Q", scale=scale, **given)
-
-
-def shorten(name: str, longest: int = LONGEST_NAME) -> str:
-    """Return a name that fits into a title.
-
-    >>> shorten("the very long name of some source", 12)
-    'the very lo…'
-    """
-    return in_short(name, longest)
 
 
 def chart_of(table: pl.DataFrame) -> Any:
