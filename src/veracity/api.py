@@ -310,6 +310,8 @@ def answer(
         survey = own = survey_of(held, encoded)
         if before is not None:
             survey = own._replace(counted=merged(own.counted, before.counted))
+            n_own, n_all = own.claims_of_source.sum(), survey.claims_of_source.sum()
+            survey = survey._replace(share_new=float(n_own / n_all))
         budget, is_normalised = (
             QUICK._replace(threads=threads_of(engine)),
             bool(table.normalisation),

@@ -150,6 +150,9 @@ class Phase(Generic[State]):
     change: Callable[[State, State], float] | None = None
     tolerance: float = 0.0
     min_rounds: int = 0
+    keeps_rounds: bool = False
+    """True if an update repeats all rounds from the start, each with its own earlier total: where
+    the number of rounds is part of the algorithm, more of them would give another answer."""
 
 
 class Algorithm(ABC, Generic[State]):

@@ -22,7 +22,7 @@ from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, share_of_item
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.encoding.survey import Largest, Survey
-from veracity.trees import BySource
+from veracity.trees import BySource, merged
 
 MOST_GROWTH = 20.0
 """Maximum growth: with a larger one, the power of a million sources' investments could overflow."""
@@ -50,6 +50,19 @@ class Standing(NamedTuple):
     has_denials: bool
     largest: float = 1.0
     is_first: bool = True
+
+
+class Paid(NamedTuple):
+    """Sums of beliefs in the claims of each source, and what the beliefs were divided by."""
+
+    beliefs: FloatArray
+    divisor: float
+
+    def __add__(self, other: tuple[FloatArray, float]) -> Paid:  # type: ignore[override]
+        """Add up both, divided by the larger divisor."""
+        divisor = max(self.divisor, other[1])
+        sums = (paid * (own / divisor) for paid, own in (self, other))
+        return Paid(merged(*sums), divisor)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +95,7 @@ class Sums(Algorithm[Standing]):
         trusts give t times the beliefs (Investment: t^g times).
         """
         steps = Step(self.tally_largest, self.learn_largest), Step(self.tally, self.learn)
-        return (Phase("rounds", steps, self.change, min_rounds=self.max_rounds),)
+        return (Phase("rounds", steps, self.change, min_rounds=self.max_rounds, keeps_rounds=True),)
 
     def tally_largest(self, block: Block, state: Standing, turn: Turn) -> Tally:
         """Find the largest belief; those of the first round are not divided."""
@@ -103,11 +116,12 @@ class Sums(Algorithm[Standing]):
         else:
             belief = self.belief_from(block, state)
         belief = Sides(belief.fact / state.largest, belief.denial / state.largest)
-        return (self.pay(block, clamp_sides(block, belief, state.has_denials), state),)
+        paid = self.pay(block, clamp_sides(block, belief, state.has_denials), state)
+        return (Paid(paid, state.largest),)
 
     def learn(self, state: Standing, total: Tally) -> Standing:
         """Learn the trusts, the largest being one."""
-        trust = self.trust_from(total[0], state)
+        trust = self.trust_from(total[0][0], state)
         relative = trust / (trust.max() or 1.0)  # all may be zero: log 1
         return state._replace(trust=relative, is_first=False)
 
@@ -127,8 +141,8 @@ class Sums(Algorithm[Standing]):
         return Weights("share", stake, power=power)
 
     def resume(self, state: Standing, survey: Survey, prior: PriorRates) -> Standing:
-        """Go on from the trusts reached so far, with the claims of all."""
-        return self.grow(state, survey.names)._replace(n_claims=survey.claims_of_source)
+        """Start again with the claims of all: every round adds what it paid for earlier claims."""
+        return self.start(survey, prior)
 
     def stake(self, state: Standing) -> FloatArray:
         """Return the stake of a source in each of its claims: its trust."""

@@ -90,6 +90,8 @@ class Survey(NamedTuple):
     kind: Kind
     names: Names
     counted: Counted
+    share_new: float = 1.0
+    """Share of the claims that an update looks at; the others were learned from before."""
 
     @property
     def n_sources(self) -> int:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from veracity.fit.fitted import Fitted
 
 Totals = dict[str, tuple[Any, ...]]
-"""The last total of every step, by phase: all that an update needs of the earlier claims."""
+"""The last total of every step, by phase; of a phase that `keeps_rounds`, those of each round. An
+update needs no more of the earlier claims."""
 
 
 @dataclass(kw_only=True)
@@ -118,6 +119,8 @@ def _one_round(
 ) -> None:
     """Take the steps of a phase once: sweep, add the earlier total, learn; or walk."""
     earlier = () if before is None else before.totals.get(phase.name, ())
+    if phase.keeps_rounds:
+        earlier = earlier[turn.round_number - 1] if turn.round_number <= len(earlier) else ()
     totals: list[Any] = []
     for number, step in enumerate(phase.steps):
         if isinstance(step, Walk):
@@ -136,7 +139,8 @@ def _one_round(
                 ) from error
         totals.append(total)
         learned.state = step.learn(learned.state, total)
-    learned.totals[phase.name] = tuple(totals)
+    rounds = learned.totals.get(phase.name, ()) if phase.keeps_rounds else ()
+    learned.totals[phase.name] = (*rounds, tuple(totals)) if phase.keeps_rounds else tuple(totals)
 
 
 def not_converged(algorithm: str, trace: Sequence[Mapping[str, Any]], tolerance: float) -> str:
