@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import veracity
 from veracity.cli import main
 from veracity.cli.runs import FIGURE_NAMES as FIGURES
-from veracity.errors import OutputError, ParameterError
+from veracity.errors import ParameterError
 from veracity.show.figures.decision import decision_figure
 from veracity.show.figures.measures import plausibility_figure, share_interval
 
@@ -373,10 +373,9 @@ def run(of_kind, flights, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("what", OF_ALL)
+@pytest.mark.parametrize("what", ["sources", "accuracy", "decision"])
 def test_the_command_draws(run, what, tmp_path):
     more = {
-        "calibration": ["--truth", str(run / "truth.csv")],
         "accuracy": ["--truth", str(run / "truth.csv"), "--theme", "dark"],
         "decision": ["--entity", "VC-111", "--attribute", "gate"],
     }
@@ -426,15 +425,6 @@ def test_a_figure_that_cannot_be_written_is_refused_before_the_work(
     assert outcome.exit_code != 0
     assert said in outcome.output
     assert (tmp_path / "mine.svg").read_text() == "mine"
-
-
-def test_a_figure_takes_the_place_of_a_file_only_by_force(of_kind, tmp_path):
-    figure, file = of_kind["categorical"][0].plot.plausibility(), tmp_path / "mine.svg"
-    file.write_text("mine")
-    with pytest.raises(OutputError, match="force=True"):
-        figure.save(file)
-    assert file.read_text() == "mine"
-    assert "<svg" in figure.save(file, force=True).read_text()
 
 
 def test_where_all_claims_are_known_to_be_false_there_are_no_confusions_to_draw():

@@ -389,11 +389,6 @@ def test_known_truths_count_in_the_health_check(flights, tmp_path, no_figures):
     assert "--known TRUTHS" in page.said.split("The command that makes it again")[1]
 
 
-def test_pandas_results_have_a_report(flights, tmp_path, no_figures):
-    page = page_of(veracity.discover(flights.claims.to_pandas()), tmp_path, truth=flights.truth)
-    assert "Against 400 known truths" in page.tables
-
-
 # --- safe, small and whole ------------------------------------------------------------------------
 
 
@@ -446,23 +441,6 @@ def test_many_sources_items_and_long_values_stay_below_five_megabytes(tmp_path):
     assert len(page.tables["Sources, the worst first"]) == MOST_SOURCES + 1
     assert f"({MOST_SOURCES:,} of 3,000 are shown)" in page.said
     assert len(page.tables["Items to look up next"]) == MOST_ASKED + 1
-
-
-def test_a_file_is_replaced_only_if_asked(two_against_one, tmp_path, no_figures):
-    result, target = veracity.discover(two_against_one), tmp_path / "report.html"
-    target.write_text("mine")
-    with pytest.raises(
-        OutputError, match="exists; choose another name, or replace it with force=True"
-    ):
-        result.write_report(target)
-    assert target.read_text() == "mine"
-    assert result.write_report(target, force=True) == target
-    assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    with pytest.raises(OutputError, match="is a folder"):
-        result.write_report(tmp_path, force=True)
-    with pytest.raises(OutputError, match="there is no folder"):
-        result.write_report(tmp_path / "none" / "report.html")
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_a_run_with_its_report_in_it_may_be_replaced(two_against_one, tmp_path, no_figures):
@@ -529,15 +507,6 @@ def test_a_page_is_not_given_the_ending_of_another_form(flights, tmp_path, no_fi
     assert done.exit_code == 1
     assert "a report is a page of HTML; let its name end in .html" in done.output
     assert not (tmp_path / "page.xlsx").exists()
-
-
-def test_the_demo_ends_with_a_report_and_may_be_repeated(tmp_path, no_figures):
-    out = tmp_path / "demo"
-    for words in ([], ["--force"]):
-        done = CliRunner().invoke(main, ["demo", "--out", str(out), *words])
-        assert done.exit_code == 0, done.output
-        assert done.output.endswith(f"now open {out / 'report.html'} in a browser\n")
-    assert "How right it is" in (out / "report.html").read_text(encoding="utf-8")
 
 
 # --- numbers --------------------------------------------------------------------------------------

@@ -320,7 +320,7 @@ def measures_of(scored: pl.DataFrame) -> dict[str, Any]:
         "accuracy": scored["right"].mean(),
         "log_loss": scored["log_loss"].mean(),
         "brier": scored["brier"].mean(),
-        "calibration_error": _calibration_error(scored),
+        "calibration_error": calibration_error(scored),
     }
     if "is_listed" in scored.columns:  # truths come as lists: what is missing counts, too
         hits = float((scored["taken"] & scored["is_true"]).sum())
@@ -340,7 +340,7 @@ def _mean_distances(distance: FloatArray) -> tuple[float, float]:
     return float(mae), float(rmse)
 
 
-def _calibration_error(scored: pl.DataFrame) -> float:
+def calibration_error(scored: pl.DataFrame) -> float:
     """Return Σ over bins of (share of items in it) times |share right - mean plausibility|."""
     bins = calibration_bins(scored)
     gap = (bins["right"] - bins["plausibility"]).abs()

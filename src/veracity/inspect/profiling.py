@@ -29,6 +29,7 @@ from veracity.reading.claims import read_truths_beside
 from veracity.reading.options import ReadArguments
 from veracity.reading.roles import Kind
 from veracity.result import Result
+from veracity.result.crowds import x_log_x
 from veracity.result.tables import copies_table
 
 
@@ -254,7 +255,7 @@ def _entropy(block: Block, kind: Kind) -> FloatArray:
     if kind != "multiple":
         return _entropy_of_values(block)
     share = np.diff(block.first_support_of_fact) / block.n_voices_of_fact
-    entropy_of_fact = -(_x_log_x(share) + _x_log_x(1.0 - share)) / np.log(2.0)
+    entropy_of_fact = -(x_log_x(share) + x_log_x(1.0 - share))
     total: FloatArray = np.add.reduceat(entropy_of_fact, block.first_fact_of_item[:-1])
     mean: FloatArray = total / np.diff(block.first_fact_of_item)
     return np.clip(mean, 0.0, 1.0)
@@ -266,15 +267,11 @@ def _entropy_of_values(block: Block) -> FloatArray:
     supporters = np.diff(block.first_support_of_fact).astype(np.float64)
     first = block.first_fact_of_item[:-1]
     n_claims = np.add.reduceat(supporters, first)
-    entropy = np.log(n_claims) - np.add.reduceat(_x_log_x(supporters), first) / n_claims
+    entropy = np.log2(n_claims) - np.add.reduceat(x_log_x(supporters), first) / n_claims
     normalised = np.divide(
-        entropy, np.log(n_values), out=np.zeros(len(n_values)), where=n_values > 1
+        entropy, np.log2(n_values), out=np.zeros(len(n_values)), where=n_values > 1
     )
     return np.clip(normalised, 0.0, 1.0)  # rounding may lead a little out
-
-
-def _x_log_x(x: FloatArray) -> FloatArray:
-    return x * np.log(x, out=np.zeros(len(x)), where=x > 0)
 
 
 def _judged(blocks: list[Block], n_sources: int) -> tuple[FloatArray, FloatArray]:

@@ -7,6 +7,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.algorithms.rules import is_best_of_item
@@ -17,7 +18,7 @@ from veracity.errors import NotConverged, ParameterError
 from veracity.fit.alternatives import compare_alternatives
 from veracity.fit.judging import judge_all
 from veracity.fit.loop import Learned, learn, survey_of
-from veracity.inspect.evaluation import N_BINS
+from veracity.inspect.evaluation import calibration_error as calibration_error_of
 from veracity.progress import no_progress
 
 
@@ -74,9 +75,7 @@ def right_of_item(truth: Encoded, score_of_fact: FloatArray) -> FloatArray:
 def calibration_error(truth: Encoded, plausibility: FloatArray) -> float:
     """Return the mean error of the plausibility of the highest facts, by tenths."""
     right, highest = _judged(truth, plausibility)
-    tenth = np.clip((highest * N_BINS).astype(np.int64), 0, N_BINS - 1)
-    gap = np.bincount(tenth, right - highest, N_BINS)
-    return float(np.abs(gap).sum() / len(right))
+    return calibration_error_of(pl.DataFrame({"right": right, "sure": highest}))
 
 
 def _judged(truth: Encoded, score_of_fact: FloatArray) -> tuple[FloatArray, FloatArray]:

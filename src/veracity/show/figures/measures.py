@@ -12,6 +12,7 @@ from veracity.inspect.evaluation import Evaluation, calibration_bins
 from veracity.naming import as_text
 from veracity.printing import counted
 from veracity.result import Result
+from veracity.result.intervals import NORMAL_END
 from veracity.show.figures.base import (
     WIDTH,
     Colours,
@@ -34,8 +35,6 @@ MOST_ATTRIBUTES = 40
 ALL = "all items"
 SHORT = 260
 
-Z_OF_90_PERCENT = 1.6448536269514722
-
 
 def share_interval(share: float, n: int) -> tuple[float, float]:
     """Return Wilson's 90 % interval of a share of n.
@@ -43,10 +42,10 @@ def share_interval(share: float, n: int) -> tuple[float, float]:
     >>> [round(bound, 3) for bound in share_interval(0.9, 100)]
     [0.84, 0.939]
     """
-    square = Z_OF_90_PERCENT**2
+    square = NORMAL_END**2
     middle = (share + square / (2 * n)) / (1 + square / n)
     spread = math.sqrt(share * (1 - share) / n + square / (4 * n * n))
-    half = Z_OF_90_PERCENT * spread / (1 + square / n)
+    half = NORMAL_END * spread / (1 + square / n)
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
