@@ -22,7 +22,7 @@ from veracity.reading.plan import ASKED_COLUMNS, asked_before
 from veracity.result import Result
 from veracity.study.base import Row, StudyOfDatasets
 from veracity.study.data import Judged, read_dataset
-from veracity.study.measure import right_of_item
+from veracity.study.measure import right_and_sure
 
 ASKED, RANDOM, MARGIN = "asked", "random", "smallest margin"
 """How the items to look up are chosen."""
@@ -177,7 +177,7 @@ def _margin(block: Block, plausibility: FloatArray) -> FloatArray:
 
 def _right(data: Judged, result: Result) -> FloatArray:
     """Of each item whose truth is known: whether the answer is right."""
-    return right_of_item(data.truth, result.tables.facts["plausibility"].to_numpy())
+    return right_and_sure(data.truth, result.tables.facts["plausibility"].to_numpy())[0]
 
 
 def _measured(right: FloatArray, before: FloatArray, is_known: BoolArray) -> Row:

@@ -256,6 +256,7 @@ def _checked_target(
     from veracity.result.tables import DATABASE_TABLES
 
     out, force = options.pop("out"), options.pop("force")
+    out = out if out is None or "://" in out else Path(out)
     if isinstance(out, str):
         check_tables(out, list(DATABASE_TABLES), None, force=force)
     elif out is not None and is_table_file(out):

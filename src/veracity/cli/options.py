@@ -78,14 +78,6 @@ def example(command: str) -> str:
 # --- types and callbacks --------------------------------------------------------------------------
 
 
-class Target(click.Path):
-    """Type of a folder, a file, or the address of a database, which is left as typed."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a path, or the text of an address."""
-        return value if "://" in str(value) else super().convert(value, param, ctx)
-
-
 class AlgorithmOption(click.Option):
     """Option that takes the name of an algorithm; its help lists all names."""
 
@@ -368,7 +360,7 @@ run_argument = click.argument("run")
 claims_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 result_option = option(
     "out",
-    type=Target(path_type=Path),
+    type=str,
     metavar="RUN|FILE|ADDRESS",
     help=f"Folder to write the result to; or a file for the truths alone: {ENDINGS}; or the "
     "address of a database for its tables, with #SCHEMA behind it if wanted.",

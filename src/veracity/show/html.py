@@ -21,6 +21,9 @@ from veracity.show.sections import Section, Table
 SEARCHED = 8
 """Number of rows from which a table on a page has a search box."""
 
+MOST_ROWS = 100
+"""Largest number of rows of the table that a page shows with a figure."""
+
 TALL = 15
 """Number of rows from which a table has its own scroll bar."""
 
@@ -149,7 +152,7 @@ def _figure(section: Section) -> str:
         f"data:image/svg+xml;base64,{base64.b64encode(figure.svg(theme).encode()).decode()}"
         for theme in ("light", "dark")
     )
-    rows = figure.rows_to_show()
+    rows = figure.table.head(MOST_ROWS)
     behind = Table(title=figure.title, rows=rows, n_rows=len(figure.table))
     return (
         f'<figure tabindex="0"><picture><source srcset="{dark}" '

@@ -36,18 +36,13 @@ class Measured(NamedTuple):
 def measure(encoded: Encoded, truth: Encoded, algorithm: Algorithm[Any]) -> Measured:
     """Run an algorithm on claims, on one thread; `truth` has the same claims with known truths."""
     began = time.process_time()
-    learned, plausibility = _answered(encoded, algorithm)
+    learned, plausibility = answered(encoded, algorithm)
     seconds = time.process_time() - began
     right, doubt = accuracy(truth, plausibility), calibration_error(truth, plausibility)
     return Measured(right, doubt, seconds, len(learned.trace), learned.converged)
 
 
-def judged_facts(encoded: Encoded, algorithm: Algorithm[Any]) -> FloatArray:
-    """Return the plausibility of every fact, on one thread."""
-    return _answered(encoded, algorithm)[1]
-
-
-def _answered(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[Learned, FloatArray]:
+def answered(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[Learned, FloatArray]:
     """Return the fit of an algorithm, and the plausibility of all facts."""
     if "categorical" not in algorithm.kinds:
         raise ParameterError(f"{algorithm.name} estimates numbers; there is no share of right ones")
@@ -64,21 +59,16 @@ def accuracy(truth: Encoded, score_of_fact: FloatArray) -> float:
 
     An item of which no fact is true counts as wrong: nobody claims its truth.
     """
-    return float(right_of_item(truth, score_of_fact).mean())
-
-
-def right_of_item(truth: Encoded, score_of_fact: FloatArray) -> FloatArray:
-    """Return, for each item with known truth, the share of its highest facts that is true."""
-    return _judged(truth, score_of_fact)[0]
+    return float(right_and_sure(truth, score_of_fact)[0].mean())
 
 
 def calibration_error(truth: Encoded, plausibility: FloatArray) -> float:
     """Return the mean error of the plausibility of the highest facts, by tenths."""
-    right, highest = _judged(truth, plausibility)
+    right, highest = right_and_sure(truth, plausibility)
     return calibration_error_of(pl.DataFrame({"right": right, "sure": highest}))
 
 
-def _judged(truth: Encoded, score_of_fact: FloatArray) -> tuple[FloatArray, FloatArray]:
+def right_and_sure(truth: Encoded, score_of_fact: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return, for each item with known truth, the true share of its best facts, and their score."""
     pairs = zip(truth.blocks, truth.by_block(score_of_fact), strict=True)
     found = [_judged_in(block, own) for block, own in pairs]

@@ -28,9 +28,6 @@ ThemeName = Literal["light", "dark"]
 WIDTH = 420
 """Width of a figure in pixels."""
 
-MOST_ROWS = 100
-"""Largest number of rows of the table that a page shows with a figure."""
-
 ALWAYS_NAMES = ("source", "other", "attribute", "true", "said")
 """Columns that hold names even where all of them are numbers."""
 
@@ -122,11 +119,14 @@ class Figure:
 
         An existing file is replaced only with `force`.
         """
-        return save_chart(self.chart, path, force=force)
-
-    def rows_to_show(self) -> pl.DataFrame:
-        """Return the first rows of the table, for readers who cannot see the figure."""
-        return self.table.head(MOST_ROWS)
+        target = check_figure(path, force=force)
+        suffix = target.suffix.lower()
+        with atomic_file(target) as unfinished:
+            if suffix == ".html":
+                unfinished.write_text(_page(self.chart), encoding="utf-8")
+            else:
+                self.chart.save(str(unfinished), scale_factor=2 if suffix == ".png" else 1)
+        return target
 
     def __repr__(self) -> str:
         """Return the title and the note."""
@@ -286,18 +286,6 @@ def _labels(names: pl.Series) -> pl.Series:
 
 
 # --- files ----------------------------------------------------------------------------------------
-
-
-def save_chart(chart: Any, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Write a chart in the format of the file's ending, whole or not at all."""
-    target = check_figure(path, force=force)
-    suffix = target.suffix.lower()
-    with atomic_file(target) as unfinished:
-        if suffix == ".html":
-            unfinished.write_text(_page(chart), encoding="utf-8")
-        else:
-            chart.save(str(unfinished), scale_factor=2 if suffix == ".png" else 1)
-    return target
 
 
 def check_figure(path: str | os.PathLike[str], *, force: bool) -> Path:
