@@ -513,10 +513,10 @@ class OneCoin(NamedTuple):
 
 
 def _still_alike(block: Block) -> FloatArray:
-    """Return the share of the usual correlation that is left of each item.
+    """Return, for each item, the share of the usual correlation of errors that is left to assume.
 
-    The more voices an item has, the more of it shows in the claims as errors towards some values
-    more than others (`beyond_even_errors`).
+    The more voices an item has, the better its claims show to which values errors lead
+    (`beyond_even_errors`). That part is not assumed again.
     """
     share_unseen = np.minimum(1.0, EVEN / np.maximum(block.n_voices_of_item, 1))
     return np.asarray(BEYOND_VALUES + (1.0 - BEYOND_VALUES) * share_unseen)
