@@ -391,8 +391,6 @@ def test_the_command_draws(run, what, tmp_path):
         (["calibration"], "plot calibration needs known truths: --truth TRUTH"),
         (["decision"], "plot decision needs an item: --entity E"),
         (["decision", "--entity", "VC-1111"], "no entity 'VC-1111'; did you mean"),
-        (["sources", "--truth", "truth.csv"], "plot sources has no use for --truth"),
-        (["sources", "--entity", "VC-111"], "no use for --entity and --attribute"),
     ],
 )
 def test_the_command_says_what_is_wrong(run, arguments, said, tmp_path):

@@ -174,17 +174,16 @@ def plot(
 
 
 def _arguments(what: str, truth: str | None, item: dict[str, str | None]) -> dict[str, Any]:
-    """Return the arguments of this figure; refuse missing and unused options."""
-    needs_truth, needs_item = what in NEEDS_TRUTH, what == "decision"
-    if needs_truth and truth is None:
-        raise ParameterError(f"plot {what} needs known truths: --truth TRUTH")
-    if needs_item and item["entity"] is None:
+    """Return the arguments of this figure; raise an error if one is missing."""
+    if what in NEEDS_TRUTH:
+        if truth is None:
+            raise ParameterError(f"plot {what} needs known truths: --truth TRUTH")
+        return {"truth": truth}
+    if what != "decision":
+        return {}
+    if item["entity"] is None:
         raise ParameterError("plot decision needs an item: --entity E, and --attribute A if any")
-    if truth is not None and not needs_truth:
-        raise ParameterError(f"plot {what} has no use for --truth; leave it out")
-    if not needs_item and any(name is not None for name in item.values()):
-        raise ParameterError(f"plot {what} has no use for --entity and --attribute; leave them out")
-    return {"truth": truth} if needs_truth else item if needs_item else {}
+    return item
 
 
 @click.command(
