@@ -13,12 +13,18 @@ import polars as pl
 
 from veracity.errors import InputError, UnreadableFile, first_line
 from veracity.extras import how_to_get
+from veracity.io.memory import require_memory
 from veracity.io.reader import FileNote, Notes, sharing_columns
 from veracity.io.text_files import distinct, header_at
 from veracity.printing import counted, in_short
 
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xls")
 OLD_WORKBOOK, ZIP = b"\xd0\xcf\x11\xe0", b"PK\x03\x04"
+
+BYTES_PER_CELL = 32
+"""Memory that the reader takes for each cell of a sheet, up to its last one, filled or not."""
+
+LAST_CELL = re.compile(rb'<dimension ref="(?:[A-Z]+[0-9]+:)?([A-Z]+)([0-9]+)"')
 
 COVER = 0.1
 """Smallest number of cells of a sheet with claims, as a share of the fullest sheet."""
@@ -45,6 +51,7 @@ def open_workbook(
 
     Also return the number of sheets that could have been read.
     """
+    _require_room(path)
     with _quiet():
         try:
             sheets: dict[str, pl.DataFrame] = pl.read_excel(
@@ -80,6 +87,23 @@ def open_workbook(
             )
             notes.append(FileNote(path.name, what))
         return {name: _sheet(path, name, sheets[name], notes) for name in names}, len(filled)
+
+
+def _require_room(path: Path) -> None:
+    """Raise `TooLarge` for a cell far from the table: the reader would end the process."""
+    with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name.startswith("xl/worksheets/sheet"):
+                with archive.open(name) as sheet:
+                    last = LAST_CELL.search(sheet.read(4096))
+                if last is not None:
+                    letters, row = last[1].decode(), int(last[2])
+                    cells = f"{path}: the cells up to {letters}{row}, the last one,"
+                    advice = "remove what stands far from the table"
+                    n_columns = 0
+                    for letter in letters:  # A is 1, Z is 26, AA is 27
+                        n_columns = 26 * n_columns + ord(letter) - 64
+                    require_memory(BYTES_PER_CELL * row * n_columns, cells, advice)
 
 
 def _header(cells: pl.DataFrame) -> tuple[int, list[str], bool]:
