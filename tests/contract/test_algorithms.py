@@ -114,6 +114,7 @@ NOT_APART = {
     "veracity": "how alike voices err, and the mean accuracy, are learned from all items",
     "ltd-rbm": "the prevalence is that of all facts",
     "mle": "the prevalence is that of all facts",
+    "recursive-em": "the prevalence is that of all facts",
     "ltm": "a sampler draws anew",
     "ltd-rbm-cd": "a sampler draws anew",
     "ltd-rbm-c-cd": "a sampler draws anew",

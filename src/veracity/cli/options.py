@@ -105,6 +105,11 @@ class AlgorithmOption(click.Option):
         return record and (record[0], f"{record[1]} There are {', '.join(algorithms())}.")
 
 
+def _half_life(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
+    """Return a number of claims as a number; the library reads times."""
+    return int(value) if value is not None and value.isdecimal() else value
+
+
 def _pairs(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str] | None:
     """Split pairs such as ``source=website,value=price``; quotes keep a comma in a name."""
     if value is None:
@@ -276,6 +281,19 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "min_plausibility": {
             "type": PROBABILITY, "metavar": "P",
             "help": "Leave the value empty where it is less plausible than this.",
+        },
+        "withdrawn": {
+            "metavar": "CLAIMS",
+            "help": "Claims to take back: all that the source of a row claims of its item.",
+        },
+        "half_life": {
+            "callback": _half_life, "metavar": "N|TIME",
+            "help": "What was learned before counts half after N new claims, or after a time such "
+            "as 1d or 12h, if claims have times.",
+        },
+        "settle": {
+            "is_flag": True,
+            "help": "Then learn again from all claims at hand; the result lists all of them.",
         },
         "seed": {
             "type": click.IntRange(min=0), "metavar": "N",

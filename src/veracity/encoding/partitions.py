@@ -21,6 +21,7 @@ from veracity.encoding.names import Names, Places, marks_of
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import claims_that_fit
 from veracity.kernels.reference import in_groups
+from veracity.reading.clean import NO_TIME
 from veracity.reading.roles import Kind, numbers_in
 
 CLAIMS_PER_BLOCK = 1 << 19
@@ -268,6 +269,8 @@ class Encoded:
     names: Names
     parts: Partitions
     notes: tuple[str, ...] = field(default=())
+    until: float = NO_TIME
+    """Newest time of a claim."""
 
     @property
     def blocks(self) -> Sequence[Block]:

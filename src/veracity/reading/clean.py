@@ -186,6 +186,9 @@ def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
 
 # --- what a source says more than once ------------------------------------------------------------
 
+NO_TIME = float("-inf")
+"""The newest time of claims without times."""
+
 
 class Settled(NamedTuple):
     """Numbers of rows that were left out, or merged with others; they add up by ``+``."""
@@ -194,10 +197,13 @@ class Settled(NamedTuple):
     n_averaged: int = 0
     n_weighed: int = 0
     """Number of numeric claims with a weight other than one."""
+    until: float = NO_TIME
+    """Newest time of a claim, in seconds, or as the number that it is."""
 
     def __add__(self, other: Settled) -> Settled:  # type: ignore[override]
         """Add up both."""
-        return Settled(*(one + two for one, two in zip(self, other, strict=True)))
+        counts = (one + two for one, two in zip(self[:-1], other[:-1], strict=True))
+        return Settled(*map(int, counts))._replace(until=max(self.until, other.until))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -246,7 +252,9 @@ def settled(
         times = _comparable_times(rows["time"], origin, are_all=are_all)
         is_newest = pl.col("time") == pl.col("time").max().over(keys)
         kept = rows.with_columns(time=times).filter(is_newest).drop("time")
-        rows, told = kept, Settled(n_older=len(rows) - len(kept))
+        is_date = times.dtype == pl.Date or isinstance(times.dtype, pl.Datetime)
+        until = (times.dt.epoch("s") if is_date else times.to_physical()).max()
+        rows, told = kept, Settled(len(rows) - len(kept), until=float(until))  # type: ignore[arg-type]
     if kind == "numeric" and "weight" in rows.columns:
         means, n_weighed = _weighted_means(rows, keys), int((rows["weight"] != 1.0).sum())
         told += Settled(n_averaged=len(rows) - len(means), n_weighed=n_weighed)
