@@ -13,6 +13,7 @@ import argparse
 import ast
 import copy
 import hashlib
+import heapq
 import importlib
 import importlib.abc
 import importlib.util
@@ -23,7 +24,7 @@ import signal
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,16 +33,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "veracity"
+KEPT = ROOT / "build" / "mutate.json"
 
-SAMPLE = {
-    "algorithms": 70,
-    "kernels": 30,
-    "encoding": 25,
-    "fit": 15,
-    "reading": 40,
-    "result": 20,
-    "checks": 20,
-}
+SAMPLE = {"algorithms": 36, "kernels": 16, "encoding": 14, "fit": 10, "reading": 20, "result": 12,
+          "checks": 12}  # fmt: skip
 """Number of mutants in each area of the fixed sample."""
 
 NOT_ASKED = (
@@ -49,6 +44,9 @@ NOT_ASKED = (
     "office", "plot", "real_data", "report", "site", "sklearn", "spark", "study", "write",
 )  # fmt: skip
 """Words in the names of test files that take long for what they say of an answer."""
+
+MOST_TESTS = 150
+"""Number of tests that are kept for a line: the fastest."""
 
 SECONDS = 8.0
 """CPU time of the tests that are tried on one mutant, as measured without any fault."""
@@ -68,6 +66,10 @@ OPERATORS = {
 }  # fmt: skip
 
 
+Lines = dict[str, list[tuple[float, str]]]
+"""For each line, as module:number, the seconds and names of tests that run it."""
+
+
 class Mutant(NamedTuple):
     """A fault: which node of a module is changed, and in what way."""
 
@@ -82,6 +84,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Try whether tests notice faults.")
     parser.add_argument("modules", nargs="*", help="such as algorithms/mle: all of its mutants")
     parser.add_argument("--most", type=int, default=10**9, help="mutants of each module")
+    parser.add_argument("--again", action="store_true", help="measure only tests that are new")
     told = parser.parse_args()
     os.chdir(ROOT)
     os.environ |= {"CI": "true", "MUTANT_UNDER_TEST": "some"}
@@ -93,8 +96,14 @@ def main() -> int:
             for area, most in SAMPLE.items()
         }
     plain = [one for some in chosen.values() for one in some if one.module.startswith(COMPILED)]
-    tests_of_line = reached(quick_tests(), compiled=False)
-    of_compiled = reached(list(OF_COMPILED), compiled=True) if plain else {}
+    if told.again:
+        kept, of_compiled, known = json.loads(KEPT.read_text("utf-8"))
+        tests_of_line = reached_again(kept, known, quick_tests())
+    else:
+        tests_of_line, known = reached(quick_tests())
+        of_compiled = reached(list(OF_COMPILED), compiled=True)[0] if plain else {}
+        KEPT.parent.mkdir(exist_ok=True)
+        KEPT.write_text(json.dumps((tests_of_line, of_compiled, known)), "utf-8")
     load_libraries()
     fates: dict[str, Counter[str]] = defaultdict(Counter)
     for area, mutants in chosen.items():
@@ -240,6 +249,11 @@ class Notes:
         self.seconds: dict[str, float] = {}
         self.lines = coverage.Coverage(data_file=None, source=[str(PACKAGE)], config_file=False)
         self.failed: list[str] = []
+        self.collected: list[str] = []
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note which tests there are."""
+        self.collected = [item.nodeid for item in session.items]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -256,53 +270,68 @@ class Notes:
             self.failed.append(report.nodeid)
 
 
-def reached(files: list[str], *, compiled: bool) -> dict[str, list[tuple[float, str]]]:
-    """Return, for each line, the tests that run it, the fastest first, with their seconds."""
-    told, tell = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(told)
-        quiet()
+def reached(tests: list[str], *, compiled: bool = False) -> tuple[Lines, list[str]]:
+    """Run tests in a child; return for each line the fastest that run it, and all that ran."""
+
+    def measure() -> dict[str, Any]:
         if compiled:
             turn_off_compiler()
         notes = Notes()
         notes.lines.start()
-        pytest.main([*pytest_options(), "-m", "not slow and not data", *files], plugins=[notes])
+        pytest.main([*pytest_options(), "-m", "not slow and not data", *tests], plugins=[notes])
         notes.lines.stop()
-        data = notes.lines.get_data()
-        tests_of_line = defaultdict(list)
+        lines, data = {}, notes.lines.get_data()
         for file in data.measured_files():
-            module = str(Path(file).relative_to(PACKAGE))
-            for line, tests in data.contexts_by_lineno(file).items():
-                tests_of_line[f"{module}:{line}"] = sorted(
-                    (notes.seconds[test], test)
-                    for test in tests
-                    if test in notes.seconds and test not in notes.failed
-                )
-        with os.fdopen(tell, "w") as pipe:
-            json.dump(
-                {
-                    "failed": notes.failed,
-                    "n": len(notes.seconds),
-                    "seconds": sum(notes.seconds.values()),
-                    "lines": tests_of_line,
-                },
-                pipe,
-            )
-        os._exit(0)
-    os.close(tell)
-    with os.fdopen(told) as pipe:
-        found = json.load(pipe)
-    os.waitpid(child, 0)
-    print(
-        f"{found['n']} tests, {found['seconds']:.0f} s; cannot judge: {found['failed']}", flush=True
-    )
-    return found["lines"]
+            module = Path(file).relative_to(PACKAGE).as_posix()
+            for line, contexts in data.contexts_by_lineno(file).items():
+                judges = (set(contexts) & notes.seconds.keys()) - set(notes.failed)
+                found = ((notes.seconds[test], test) for test in judges)
+                lines[f"{module}:{line}"] = heapq.nsmallest(MOST_TESTS, found)
+        return {"lines": lines, "failed": notes.failed, "tests": list(notes.seconds)}
+
+    found = in_child(measure)
+    print(f"{len(found['tests'])} tests; these cannot judge: {found['failed']}", flush=True)
+    return dict(found["lines"]), list(found["tests"])
+
+
+def reached_again(kept: Lines, known: list[str], tests: list[str]) -> Lines:
+    """Return the lines of the last time for tests of the same name, and those of new tests."""
+
+    def collect() -> list[str]:
+        notes = Notes()
+        pytest.main([*pytest_options(), "--collect-only", *tests], plugins=[notes])
+        return notes.collected
+
+    there = {test.partition("::")[2]: test for test in in_child(collect)}
+    names = {test.partition("::")[2] for test in known}
+    new = [test for name, test in there.items() if name not in names]
+    lines: Lines = defaultdict(list, reached(new)[0] if new else {})
+    for line, judges in kept.items():
+        moved = ((seconds, there.get(test.partition("::")[2])) for seconds, test in judges)
+        lines[line] += [(seconds, test) for seconds, test in moved if test]
+    return {line: sorted(judges)[:MOST_TESTS] for line, judges in lines.items()}
+
+
+def in_child(work: Callable[[], Any]) -> Any:
+    """Return what a function returns in a process of its own."""
+    told, tell = os.pipe()
+    if child := os.fork():
+        os.close(tell)
+        with os.fdopen(told) as pipe:
+            found = json.load(pipe)
+        os.waitpid(child, 0)
+        return found
+    os.close(told)
+    quiet()
+    with os.fdopen(tell, "w") as pipe:
+        json.dump(work(), pipe)
+    os._exit(0)
 
 
 def fate_of(mutant: Mutant, tests: list[tuple[float, str]]) -> str:
     """Run the tests with the fault in a process of its own, and return what became of it."""
-    chosen, spent = [], 0.0
+    chosen: list[str] = []
+    spent = 0.0
     for seconds, test in tests:
         if spent + seconds > SECONDS and chosen:
             break
