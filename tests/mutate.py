@@ -17,10 +17,10 @@ import heapq
 import importlib
 import importlib.abc
 import importlib.util
+import itertools
 import json
 import os
 import resource
-import signal
 import sys
 import time
 from collections import Counter, defaultdict
@@ -35,8 +35,10 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "veracity"
 KEPT = ROOT / "build" / "mutate.json"
 
-SAMPLE = {"algorithms": 36, "kernels": 16, "encoding": 14, "fit": 10, "reading": 20, "result": 12,
-          "checks": 12}  # fmt: skip
+SAMPLE = {
+    "algorithms/*.py": 36, "kernels/reference*.py": 16, "encoding/*.py": 14, "fit/*.py": 10,
+    "reading/*.py": 20, "result/*.py": 12, "checks/*.py": 12,
+}  # fmt: skip
 """Number of mutants in each area of the fixed sample."""
 
 NOT_ASKED = (
@@ -52,9 +54,11 @@ SECONDS = 8.0
 """CPU time of the tests that are tried on one mutant, as measured without any fault."""
 
 COMPILED = "kernels/compiled"
-"""Kernels that are mutated as plain Python, and judged by `OF_COMPILED`."""
+"""Kernels that are mutated as plain Python, and judged by `OF_COMPILED`, which takes minutes."""
 
-OF_COMPILED = ("tests/test_kernels.py",)
+OF_COMPILED = "tests/test_kernels.py"
+
+OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "--assert=plain")
 
 COMPARISONS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -92,26 +96,24 @@ def main() -> int:
         chosen = {name: sample([PACKAGE / f"{name}.py"], told.most) for name in told.modules}
     else:
         chosen = {
-            area: sample(sorted((PACKAGE / area).rglob("*.py")), most)
+            area: sample(sorted((PACKAGE / area).parent.rglob(area.rpartition("/")[2])), most)
             for area, most in SAMPLE.items()
         }
-    plain = [one for some in chosen.values() for one in some if one.module.startswith(COMPILED)]
     if told.again:
-        kept, of_compiled, known = json.loads(KEPT.read_text("utf-8"))
-        tests_of_line = reached_again(kept, known, quick_tests())
+        kept, known = json.loads(KEPT.read_text("utf-8"))
+        lines = reached_again(kept, known, quick_tests())
     else:
-        tests_of_line, known = reached(quick_tests())
-        of_compiled = reached(list(OF_COMPILED), compiled=True)[0] if plain else {}
+        lines, known = reached(quick_tests())
         KEPT.parent.mkdir(exist_ok=True)
-        KEPT.write_text(json.dumps((tests_of_line, of_compiled, known)), "utf-8")
+        KEPT.write_text(json.dumps((lines, known)), "utf-8")
     load_libraries()
     fates: dict[str, Counter[str]] = defaultdict(Counter)
-    for area, mutants in chosen.items():
-        for mutant in mutants:
-            lines = of_compiled if mutant in plain else tests_of_line
-            fate = fate_of(mutant, lines.get(f"{mutant.module}:{mutant.line}", []))
-            fates[area][fate] += 1
-            print(f"{fate:10} line {mutant.line} of {mutant.name}", flush=True)
+    for turn in itertools.zip_longest(*chosen.values()):
+        for area, mutant in zip(chosen, turn, strict=True):
+            if mutant is not None:
+                fate = fate_of(mutant, lines)
+                fates[area][fate.partition(" by")[0]] += 1
+                print(f"line {mutant.line} of {mutant.name}: {fate}", flush=True)
     fates["all"] = sum(fates.values(), Counter())
     kinds = ("killed", "never ends", "survived", "no test")
     print(f"\n{'':24}", *(f"{kind:>10}" for kind in kinds), f"{'noticed':>8}")
@@ -245,9 +247,9 @@ def quick_tests() -> list[str]:
 class Notes:
     """Note the time of each test, and with coverage the lines that it runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: coverage.Coverage | None = None) -> None:
         self.seconds: dict[str, float] = {}
-        self.lines = coverage.Coverage(data_file=None, source=[str(PACKAGE)], config_file=False)
+        self.lines = lines
         self.failed: list[str] = []
         self.collected: list[str] = []
 
@@ -258,7 +260,8 @@ class Notes:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Run one test."""
-        self.lines.switch_context(item.nodeid)
+        if self.lines is not None:
+            self.lines.switch_context(item.nodeid)
         began = time.process_time()
         done = yield
         self.seconds[item.nodeid] = time.process_time() - began
@@ -270,17 +273,16 @@ class Notes:
             self.failed.append(report.nodeid)
 
 
-def reached(tests: list[str], *, compiled: bool = False) -> tuple[Lines, list[str]]:
+def reached(tests: list[str]) -> tuple[Lines, list[str]]:
     """Run tests in a child; return for each line the fastest that run it, and all that ran."""
 
     def measure() -> dict[str, Any]:
-        if compiled:
-            turn_off_compiler()
-        notes = Notes()
-        notes.lines.start()
-        pytest.main([*pytest_options(), "-m", "not slow and not data", *tests], plugins=[notes])
-        notes.lines.stop()
-        lines, data = {}, notes.lines.get_data()
+        covered = coverage.Coverage(data_file=None, source=[str(PACKAGE)], config_file=False)
+        notes, lines = Notes(covered), {}
+        covered.start()
+        pytest.main([*OPTIONS, "-m", "not slow and not data", *tests], plugins=[notes])
+        covered.stop()
+        data = covered.get_data()
         for file in data.measured_files():
             module = Path(file).relative_to(PACKAGE).as_posix()
             for line, contexts in data.contexts_by_lineno(file).items():
@@ -299,7 +301,7 @@ def reached_again(kept: Lines, known: list[str], tests: list[str]) -> Lines:
 
     def collect() -> list[str]:
         notes = Notes()
-        pytest.main([*pytest_options(), "--collect-only", *tests], plugins=[notes])
+        pytest.main([*OPTIONS, "--collect-only", *tests], plugins=[notes])
         return notes.collected
 
     there = {test.partition("::")[2]: test for test in in_child(collect)}
@@ -313,14 +315,14 @@ def reached_again(kept: Lines, known: list[str], tests: list[str]) -> Lines:
 
 
 def in_child(work: Callable[[], Any]) -> Any:
-    """Return what a function returns in a process of its own."""
+    """Return what a function returns in a process of its own, or None if the process dies."""
     told, tell = os.pipe()
     if child := os.fork():
         os.close(tell)
         with os.fdopen(told) as pipe:
-            found = json.load(pipe)
+            text = pipe.read()
         os.waitpid(child, 0)
-        return found
+        return json.loads(text) if text else None
     os.close(told)
     quiet()
     with os.fdopen(tell, "w") as pipe:
@@ -328,44 +330,38 @@ def in_child(work: Callable[[], Any]) -> Any:
     os._exit(0)
 
 
-def fate_of(mutant: Mutant, tests: list[tuple[float, str]]) -> str:
+def fate_of(mutant: Mutant, lines: Lines) -> str:
     """Run the tests with the fault in a process of its own, and return what became of it."""
     chosen: list[str] = []
     spent = 0.0
-    for seconds, test in tests:
+    for seconds, test in lines.get(f"{mutant.module}:{mutant.line}", []):
         if spent + seconds > SECONDS and chosen:
             break
         chosen.append(test)
         spent += seconds
+    is_compiled = mutant.module.startswith(COMPILED)
+    if is_compiled:
+        chosen, spent = [OF_COMPILED], 60.0
     if not chosen:
         return "no test"
-    child = os.fork()
-    if not child:
-        quiet()
+
+    def judge() -> list[str]:
         limit = int(20 + 10 * spent)
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-        signal.alarm(20 * limit)
-        if mutant.module.startswith(COMPILED):
-            turn_off_compiler()
+        if is_compiled:
+            importlib.import_module("numba").config.DISABLE_JIT = True
+        notes = Notes()
         try:
             sys.meta_path.insert(0, Import(mutant))
-            failed = pytest.main([*pytest_options(), "-x", *chosen])
-        except BaseException:  # a module that cannot be imported is noticed
-            failed = 1
-        os._exit(bool(failed))
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        return (
-            "never ends"
-            if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL)
-            else "killed"
-        )
-    return "killed" if os.WEXITSTATUS(status) else "survived"
+            code = pytest.main([*OPTIONS, "-x", *chosen], plugins=[notes])
+        except BaseException:
+            return ["import"]
+        return notes.failed if notes.failed or not code else ["import"]
 
-
-def pytest_options() -> list[str]:
-    """Return the options of pytest."""
-    return ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "--assert=plain"]
+    found = in_child(judge)
+    if found is None:
+        return "never ends"
+    return f"killed by {found[0]}" if found else "survived"
 
 
 def quiet() -> None:
@@ -373,11 +369,6 @@ def quiet() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
-
-
-def turn_off_compiler() -> None:
-    """Run compiled kernels as plain Python."""
-    importlib.import_module("numba").config.DISABLE_JIT = True
 
 
 def load_libraries() -> None:

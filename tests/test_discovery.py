@@ -151,12 +151,6 @@ def test_a_fit_of_numbers_takes_no_plausibility(how):
         getattr(fitted, how)(claims, min_plausibility=0.5)
 
 
-@pytest.mark.parametrize("budget", [0, float("nan"), "x", None])
-def test_a_budget_is_a_number(two_against_one, budget):
-    with pytest.raises(ParameterError, match="questions: budget must be"):
-        veracity.discover(two_against_one).questions(budget)
-
-
 def test_half_of_a_pair_of_characters_is_nobodys_name(two_against_one):
     with pytest.raises(ParameterError, match="no entity"):
         veracity.discover(two_against_one).why("\ud800")

@@ -279,15 +279,6 @@ def test_an_update_that_brings_a_second_label_ends_that_a_source_claims_one_only
     assert only["rule2"] >= 0.0
 
 
-def test_blocks_and_threads_change_nothing(tmp_path):
-    claims, _ = crowd(10, [0.9, 0.8, 0.7, 0.6, 0.8], n_items=300)
-    claims.write_parquet(tmp_path / "claims.parquet")
-    one = veracity.discover(tmp_path / "claims.parquet")
-    few = veracity.discover(claims.sample(fraction=1.0, shuffle=True, seed=1))
-    both = [r.facts.sort("entity", "value")["plausibility"].to_list() for r in (one, few)]
-    assert both[0] == pytest.approx(both[1], abs=1e-9)
-
-
 # --- what a crowd's labels are asked: agreement, confusions, probabilities, difficulty ------------
 
 

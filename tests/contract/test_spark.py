@@ -473,7 +473,7 @@ def test_claims_are_read_and_answered_as_on_one_machine(engine, name):
 
 @pytest.mark.slow
 def test_confusions_are_the_same(results):
-    one, other = (as_polars(found.confusions) for found in results)
+    one, other = as_polars(results[0].confusions), results[1].confusions
     assert one.drop("probability", "claims").equals(other.drop("probability", "claims"))
     assert_allclose(one["claims"], other["claims"], atol=CLOSE)
 
