@@ -3,7 +3,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import os
 
 import polars as pl
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import veracity
-from veracity.errors import ParameterError, RaggedRows, TooLarge, UnreadableFile, WrongEncoding
+from veracity.errors import ParameterError, RaggedRows, UnreadableFile, WrongEncoding
 from veracity.io import text_files
 from veracity.io.text_files import DELIMITERS, CsvReader, open_csv
 
@@ -88,24 +87,9 @@ def test_a_trailing_delimiter_in_every_line_is_a_column_without_a_name(read):
     assert frame.select("source", "entity", "value").rows() == [("a", "x", "1")]
 
 
-def test_an_encoding_that_is_named_is_used(read):
-    assert read((HEADER + "é,x,1\n").encode("latin-1"), "latin-1")["source"].to_list() == ["é"]
-    assert read(PLAIN.encode("utf-16-le"), "utf-16-le").rows() == ROWS
-
-
-def test_a_byte_order_mark_wins_over_the_encoding_that_is_named(read):
-    assert read(PLAIN.encode("utf-16"), "latin-1").rows() == ROWS
-
-
 @pytest.mark.parametrize("word", ["NA", "null", "None", "NaN", "-", "007", "1.0", " ", "\t"])
 def test_words_are_words(read, word):
     assert read(HEADER + f"a,x,{word}\n")["value"].to_list() == [word]
-
-
-@pytest.mark.parametrize("read", NOT_LARGE, indirect=True)
-def test_quotes_inside_plain_fields_are_read_as_they_are(read):
-    text = HEADER + 'a,12" pipe,5" \nb,12" pipe,1\nc,say "hi",1\n'
-    assert read(text)["entity"].to_list() == ['12" pipe', '12" pipe', 'say "hi"']
 
 
 @given(
@@ -130,11 +114,6 @@ def test_any_names_survive_a_round_through_csv(tmp_path_factory, rows):
 def test_a_field_longer_than_python_reads_by_default_is_read(read):
     long = "x" * 200_000
     assert read(HEADER + f"a,{long},\nb,y,1\n")["entity"].to_list() == [long, "y"]
-
-
-def test_columns_of_the_same_name_are_told_apart(read):
-    frame = read("source,entity, value,value\na,x,1,2\n")
-    assert frame.columns == ["source", "entity", "value (1)", "value (2)"]
 
 
 @pytest.mark.parametrize(
@@ -212,20 +191,6 @@ def test_a_damaged_gzip_file_is_called_so(read, damage, content):
         read(content)
 
 
-def test_a_gzip_file_that_is_cut_off_and_in_another_encoding_is_an_error_that_says_so(read):
-    content = packed(b"source,entity,value\n" + b"a,\xff,1\n" * 5 + os.urandom(99_999))
-    with pytest.raises(WrongEncoding, match="line 2: byte 0xff is no utf-8 text"):
-        read(content[:-9000])
-
-
-def test_a_file_that_memory_cannot_hold_is_refused(tmp_path, monkeypatch):
-    path = tmp_path / "claims.csv"
-    path.write_bytes(b"source,entity,value\n" + b'a,x,"1"\n' * 1_000)
-    monkeypatch.setattr(text_files, "free_memory", lambda: 10_000)
-    with pytest.raises(TooLarge, match=r"its rows need more than the 0.0 GB of memory"):
-        open_csv(path, "utf-8", [])
-
-
 def test_long_text_is_read_while_it_is_encoded_and_gives_the_same(tmp_path, flights, monkeypatch):
     path = tmp_path / "claims.csv"
     flights.claims.with_columns(pl.col("value") + " é").write_csv(path)
@@ -247,11 +212,6 @@ def test_a_row_that_is_wrong_is_named_also_far_down_in_long_text(tmp_path, monke
     monkeypatch.setattr(text_files, "LONG_TEXT", 0)
     with pytest.raises(RaggedRows, match="line 200002 has"):
         veracity.discover(path, "majority-vote")
-
-
-def test_text_in_utf_16_without_a_mark_is_told_by_which_name_it_can_be_read(read):
-    with pytest.raises(WrongEncoding, match="--encoding utf-16-le"):
-        read("source\tentity\tvalue\na\tx\t1\n".encode("utf-16-le"), "utf-16")
 
 
 @pytest.mark.parametrize(

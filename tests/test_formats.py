@@ -6,21 +6,17 @@ import contextlib
 import gzip
 import json
 import math
-import zipfile
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import xlsxwriter
 from click.testing import CliRunner
-from polars.testing import assert_frame_equal
 
 import veracity
 from veracity.cli import main
 from veracity.errors import (
     InputError,
-    NoClaims,
     UnreadableFile,
     WrongEncoding,
 )
@@ -69,29 +65,10 @@ def test_the_same_claims_in_other_formats(tmp_path, name):
     assert result.truths["value"].dtype == pl.Int64
 
 
-@pytest.mark.parametrize("claims", [ROWS, tuple(ROWS), CLAIMS.to_dict(as_series=False)])
-def test_rows_or_columns_as_python_has_them(claims):
-    same_answer(vote(claims))
-
-
-def test_lists_of_anything_else_are_refused():
-    with pytest.raises(
-        InputError, match="the list: the row at 0 is of type int; give a list of dict"
-    ):
-        vote([1, 2])
-    with pytest.raises(NoClaims, match="an empty list"):
-        vote([])
-
-
 def test_a_list_of_files(tmp_path):
     for number, part in enumerate(CLAIMS.iter_slices(3)):
         part.write_csv(tmp_path / f"{number}.csv")
     same_answer(vote([tmp_path / "0.csv", str(tmp_path / "1.csv")]))
-
-
-def test_mixed_types_in_json_become_text(tmp_path):
-    (tmp_path / "claims.json").write_text(json.dumps([*ROWS, {**ROWS[0], "value": "many"}]))
-    assert vote(tmp_path / "claims.json").truths["value"].to_list() == ["2", "5"]
 
 
 @pytest.mark.parametrize("name", ["claims.json", "within.json", "claims.jsonl", "a list"])
@@ -167,45 +144,6 @@ def test_a_mark_before_json_lines_is_no_part_of_them(tmp_path):
 # --- workbooks ------------------------------------------------------------------------------------
 
 
-def workbook(path):
-    import xlsxwriter
-
-    with xlsxwriter.Workbook(path) as book:
-        for source, rows in CLAIMS.partition_by("source", as_dict=True).items():
-            sheet = book.add_worksheet(source[0])
-            sheet.write_row(0, 0, ["Export of May"])
-            for place, row in enumerate([["entity", "value"], *rows.drop("source").rows()]):
-                sheet.write_row(place + 2, 0, row)
-    return path
-
-
-def test_each_sheet_is_a_source_and_what_is_above_the_header_is_passed_over(tmp_path):
-    result = same_answer(vote(workbook(tmp_path / "book.xlsx"), source_from="sheet"))
-    assert result.notes[0] == "book.xlsx, sheet a and 2 more: lines above the header skipped"
-    assert "each sheet is a source: 'a', 'b', 'c'" in result.notes
-
-
-def test_one_sheet_is_read_or_the_one_that_is_named(tmp_path):
-    workbook(tmp_path / "book.xlsx")
-    named = veracity.read_claims(f"{tmp_path / 'book.xlsx'}#b", source_from="filename")
-    assert named.rows["value"].to_list() == [2, 5]
-    first = veracity.read_claims(tmp_path / "book.xlsx", source_from="filename")
-    assert any("sheet 'a' is read, and 2 more are not; say book.xlsx#b" in n for n in first.notes)
-    with pytest.raises(UnreadableFile, match="there is no sheet 'z'; there are 'a', 'b', 'c'"):
-        vote(f"{tmp_path / 'book.xlsx'}#z")
-
-
-def test_two_columns_of_one_name_are_told_apart(tmp_path):
-    import xlsxwriter
-
-    with xlsxwriter.Workbook(tmp_path / "book.xlsx") as book:
-        sheet = book.add_worksheet()
-        for place, row in enumerate([["source", "entity", "value", "value"], ["a", "x", 1, 2]]):
-            sheet.write_row(place, 0, row)
-    with pytest.raises(InputError, match=r"'value \(1\)', 'value \(2\)'"):
-        vote(tmp_path / "book.xlsx")
-
-
 # --- text as offices write it ---------------------------------------------------------------------
 
 
@@ -235,15 +173,6 @@ def test_a_header_that_lacks_a_name_is_no_preamble(tmp_path):
     (tmp_path / "claims.csv").write_text("source,entity\na,x,red\nb,x,red\nc,x,blue\n")
     with pytest.raises(InputError, match="line 2 has 3 fields, the header has 2"):
         vote(tmp_path / "claims.csv")
-
-
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
-def test_western_encodings_are_found_out_and_told(tmp_path, encoding):
-    text = "source,entity,value\na,Zürich,café\nb,Zürich,café\nc,Zürich,cafe\n"
-    (tmp_path / "claims.csv").write_bytes(text.encode(encoding))
-    result = vote(tmp_path / "claims.csv")
-    assert result.truths.row(0)[:2] == ("Zürich", "café")
-    assert "not UTF-8 text, read as Windows-1252" in result.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -283,33 +212,6 @@ def test_standard_input():
     run = CliRunner().invoke(main, arguments, input="source,entity,value\na,x\n")
     assert "standard input: line 2 has 2 fields" in run.output
     assert "standard input: it is empty" in CliRunner().invoke(main, arguments, input="").output
-
-
-def test_a_table_read_by_hand_is_the_same(tmp_path):
-    assert_frame_equal(veracity.read_claims(written(tmp_path, "claims.json")).rows, CLAIMS)
-
-
-@pytest.mark.parametrize("name", ["claims.json", "claims.jsonl"])
-def test_what_is_nested_very_deeply_is_refused(name, tmp_path):
-    deep = '{"a":' * 50_000 + "1" + "}" * 50_000
-    row = '{"source":"a","entity":"x","value":' + deep + "}"
-    (tmp_path / name).write_text(row if name.endswith("l") else f"[{row}]")
-    with pytest.raises(UnreadableFile, match="no JSON that can be read"):
-        veracity.discover(tmp_path / name)
-
-
-def test_a_cell_of_a_style_that_is_not_there_has_no_unit(tmp_path):
-    path, other = tmp_path / "claims.xlsx", tmp_path / "forged.xlsx"
-    with xlsxwriter.Workbook(path) as book:
-        sheet, weight = book.add_worksheet(), book.add_format({"num_format": '0.0 "kg"'})
-        sheet.write_row(0, 0, ["source", "entity", "value"])
-        for row, source in enumerate("abc", start=1):
-            sheet.write_row(row, 0, [source, "x"])
-            sheet.write(row, 2, 1.5, weight)
-    with zipfile.ZipFile(path) as sound, zipfile.ZipFile(other, "w") as forged:
-        for name in sound.namelist():
-            forged.writestr(name, sound.read(name).replace(b' s="1"', b' s="99"'))
-    assert veracity.discover(other, "majority-vote").truths["value"].to_list() == [1.5]
 
 
 def test_a_file_of_which_no_batch_can_be_read_is_called_damaged(tmp_path, monkeypatch):
@@ -381,13 +283,3 @@ def test_an_arrow_file_that_is_cut_off_is_refused_or_read_whole(form, tmp_path):
         path.write_bytes(content[:place])
         with contextlib.suppress(InputError):
             assert len(veracity.discover(path, "majority-vote").facts) == 2
-
-
-@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
-def test_a_line_that_is_no_json_is_named(suffix, tmp_path):
-    rows = [{"source": source, "entity": "x", "value": 1} for source in "abc"]
-    lines = [*map(json.dumps, rows), '{"source": "d", "entity": "x" "value": 1}']
-    path, text = tmp_path / f"claims.{suffix}", "\n".join(lines).encode()
-    path.write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
-    with pytest.raises(UnreadableFile, match=r"line 4 is no JSON \(Expecting ',' delimiter, at "):
-        veracity.discover(path)

@@ -64,9 +64,9 @@ def test_cells_without_a_text_of_their_own_are_refused():
     [
         ([], "an empty list: no rows in it"),
         ({}, "an empty dictionary: no rows in it"),
-        ([pd.DataFrame({"entity": [1]})], r"put the frames together.*concat"),
-        ({"a": pd.DataFrame({"entity": [1]}), "b": pl.DataFrame({"x": [1]})}, "put the frames"),
-        ({"a": {"x": 1}, "b": {"x": 2, "y": 3}}, r"dictionaries in a dictionary.*list of"),
+        ([pd.DataFrame({"entity": [1]})], "row at 0 is of type DataFrame; give a list of dict"),
+        ({"a": pd.DataFrame({"entity": [1]}), "b": pl.DataFrame({"x": [1]})}, "put them together"),
+        ({"a": {"x": 1}, "b": {"x": 2, "y": 3}}, "put them together"),
         ((row for row in [{"source": "a"}]), "list of dictionaries"),
         (np.array([["a", "x", "1"]]), "list of dictionaries"),
         (pd.DataFrame(), "no columns; "),

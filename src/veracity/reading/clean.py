@@ -13,7 +13,7 @@ from veracity.errors import BadValue, NoClaims
 from veracity.naming import as_text, is_in_calendar
 from veracity.printing import counted, in_short
 from veracity.reading.normalise.dates import read_dates
-from veracity.reading.plan import ASKED, plain
+from veracity.reading.plan import ASKED
 from veracity.reading.roles import Kind, keys_of
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
@@ -93,16 +93,17 @@ def _is_empty(column: pl.Series) -> pl.Series:
     return column.is_null()
 
 
-def checked_rows(rows: pl.DataFrame, kind: Kind, origin: str) -> tuple[pl.DataFrame, Counter[str]]:
-    """Clean rows in any order, and count those that lack a role."""
-    rows = rows.select(plain(name, dtype) for name, dtype in rows.schema.items())
+def cleaned(
+    rows: pl.DataFrame, origin: str, first_row: int | None = None
+) -> tuple[pl.DataFrame, Counter[str]]:
+    """Read words for true and false, and weights; leave out and count rows that lack a role."""
     if "claim" in rows.columns:
-        rows = rows.with_columns(claim=as_claims(rows["claim"], origin))
+        rows = rows.with_columns(claim=as_claims(rows["claim"], origin, first_row))
     rows, n_lacking = complete(rows)
     kept = weighed(rows, origin)
     if len(kept) < len(rows):
         n_lacking["weight"] += len(rows) - len(kept)
-    return (with_numbers(kept, origin) if kind == "numeric" else kept), n_lacking
+    return kept, n_lacking
 
 
 def nothing_in(origin: str, what: str, reason: str) -> NoClaims:
