@@ -82,7 +82,7 @@ def crowd(n_sources):
 
 NOT_FOR_NUMBERS = ("plausibility", "calibration")
 OF_LABELS = "confusions"
-"""Flights share no labels: tests of this figure are in test_crowds.py."""
+"""Flights share no labels: tests of this figure are in test_labels.py."""
 OF_ALL = [what for what in FIGURES if what != OF_LABELS]
 
 

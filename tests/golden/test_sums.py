@@ -14,11 +14,16 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_encoded, binary_rows, started, states, value_rows
-from veracity.algorithms import MajorityVote
+from veracity.algorithms import (
+    SSTF,
+    AverageLog,
+    Investment,
+    MajorityVote,
+    PooledInvestment,
+    Sums,
+    TruthFinder,
+)
 from veracity.algorithms.base import Turn
-from veracity.algorithms.sstf import SSTF
-from veracity.algorithms.sums import AverageLog, Investment, PooledInvestment, Sums
-from veracity.algorithms.truth_finder import TruthFinder
 from veracity.errors import NotConverged
 from veracity.values import Likeness
 
