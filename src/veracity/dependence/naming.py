@@ -160,6 +160,8 @@ class Naming(NamedTuple):
     pairs: Copies
     suspects: Suspects | None = None
     """Suspects of the first pass, until the second."""
+    searched: float = 0.0
+    """Number of claims when pairs were searched for."""
 
     @classmethod
     def unseen(cls, n_claims: FloatArray, n_labels: int) -> Naming:

@@ -71,6 +71,9 @@ ITEMS_PER_LABEL = 5
 MOST_DIVIDED = 0.1
 """Largest share of claims by sources with several values of the item, for values to be labels."""
 
+SEARCHED_AGAIN = 1.1
+"""Growth of the number of claims after which an update searches again for sources that copy."""
+
 MOST_CELLS = 20_000_000
 """Largest number of cells of all confusion matrices, or of all sources and attributes. Beyond it,
 each source has a single accuracy."""
@@ -291,6 +294,8 @@ class Veracity(Algorithm[Belief]):
     def learn_meetings(self, state: Belief, total: Tally) -> Belief:
         """Find the pairs that agree too well; of labels, a large family of copies counts once."""
         assert state.naming is not None
+        if not self._searches(state):
+            return state
         met = Meetings(*total)
         model = state.model.with_family(state.naming.slot_of_source, met, state.claims)
         return state._replace(naming=with_suspects(state.naming, met), model=model)
@@ -303,8 +308,16 @@ class Veracity(Algorithm[Belief]):
     def learn_shared(self, state: Belief, total: Tally) -> Belief:
         """Name the pairs that share more mistakes than chance explains."""
         assert state.naming is not None
+        if not self._searches(state):
+            return state
         found = None if total[0] is None else Mistakes(*total[0])
-        return state._replace(naming=with_pairs(state.naming, found))
+        naming = with_pairs(state.naming, found)
+        return state._replace(naming=naming._replace(searched=float(state.claims.sum())))
+
+    def _searches(self, state: Belief) -> bool:
+        """Return True unless an update has few new claims: the search takes longer than they do."""
+        assert state.naming is not None
+        return bool(state.claims.sum() > SEARCHED_AGAIN * state.naming.searched)
 
     # --- copies of open values, which count once --------------------------------------------------
 
