@@ -299,3 +299,24 @@ def test_recursive_em_forgets_information(drawn):
     found = dict(zip(fitted.names.sources, after.true_facts + after.false_facts, strict=True))
     for source, was in zip(fitted.names.sources, before, strict=True):
         assert found[source] == pytest.approx(was / 4 + own.get(source, 0.0))
+
+
+# --- real claims ----------------------------------------------------------------------------------
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["veracity", "ltd-rbm", "mle", "one-coin", "dawid-skene"])
+@pytest.mark.parametrize("data", ["crowd_bluebird", "crowd_rte", "crowd_web"])
+def test_settled_batches_are_as_right_as_a_run_on_all_claims(data, name, shared_data):
+    claims = pl.read_parquet(shared_data / data / "claims.parquet")
+    claims = claims.sample(fraction=1.0, shuffle=True, seed=1)
+    claims = claims.unique(pl.exclude("value"), keep="first", maintain_order=True)
+    size = -(-len(claims) // 4)
+    fitted = discover(claims[:size], name).fitted
+    for first in range(size, len(claims), size):
+        fitted = quietly(fitted.update, claims[first : first + size]).fitted
+    right = [
+        veracity.evaluate(result, shared_data / data / "truth.parquet").accuracy
+        for result in (quietly(fitted.settle), discover(claims, name))
+    ]
+    assert right[0] == pytest.approx(right[1], abs=0.005)
