@@ -156,6 +156,16 @@ def test_known_truths_stay_when_an_item_comes_again():
     assert truths.select("value", "plausibility").rows() == [("1", 1.0)]
 
 
+def test_a_known_number_stays_when_its_item_comes_again():
+    rows = [("a", "x", 1.0), ("b", "x", 2.0), ("a", "y", 3.0), ("b", "y", 3.5)]
+    claims = pl.DataFrame(rows, ["source", "entity", "value"], orient="row")
+    fitted = discover(claims, kind="numeric", known={"x": 1.5}).fitted
+    new = pl.DataFrame({"source": ["c", "c"], "entity": ["x", "z"], "value": [9.0, 4.0]})
+    block = quietly(fitted.update, new).fitted.claims.blocks[-1]
+    assert block.n_items == 3
+    assert block.known_number_of_item[block.is_known].tolist() == [1.5]
+
+
 def test_without_claims_only_sums_count_and_a_note_says_so(drawn):
     fitted = replace(discover(drawn.claims, "mle").fitted, claims=None)
     updated = quietly(fitted.update, drawn.claims.head(50))
