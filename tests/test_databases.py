@@ -705,8 +705,8 @@ def test_tables_come_back_as_they_were_written(database, result):
 def test_records_stand_beside_the_other_tables(database, claims, tmp_path):
     claims = claims.rename({"entity": "flight"})
     result = veracity.discover(claims, columns={"entity": "flight"})
-    result.write_database(database.address, records=True, plausibility=True)
-    expected = result.records(plausibility=True)
+    result.write_database(database.address, records=True)
+    expected = result.records()
     assert_frame_equal(database.read("records", order="1"), expected.sort("flight"))
 
 

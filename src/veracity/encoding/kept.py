@@ -125,7 +125,7 @@ class KeptParts(LazySequence[Partition]):
             block = piece.parts.blocks[piece.number]
             if not items.has(block.mark_of_item).any():
                 pieces.append(piece)
-                continue
+                continue  # no name is read
             part = piece.parts[piece.number]
             is_meant = part.marks(items)
             is_meant[piece.gone] = False
