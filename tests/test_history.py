@@ -155,10 +155,11 @@ def test_earlier_claims_on_the_same_items_are_no_part_of_a_batch():
 
 
 def test_settling_is_no_batch():
-    *_, result = updates(3, 0.8, 0.8, [20, 30])
+    *_, result = updates(1, 0.93, 0.15, [24])
     settled = result.fitted.settle()
     assert settled.history.equals(result.history)
     assert settled.fitted.history.equals(result.history)
+    assert changes(settled) == {"s0": "fell"}
 
 
 def test_sources_without_claims_in_a_batch_are_not_in_it():

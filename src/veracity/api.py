@@ -57,6 +57,8 @@ from veracity.result.tables import Tables, tabulate
 from veracity.trees import grown, merged, merged_all, to_arrays
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from veracity.engines.spark import Spark
 
 AnyClaims = Claims | SparkClaims
@@ -300,12 +302,10 @@ def settle(
     none.columns, none.normalisation = fitted.columns, fitted.normalisation
     none.no_value, none.rows_read = fitted.no_value, encoded.n_claims
     prepared = Prepared(none, encoded, engine, (), {})
-    result = answer(prepared, fitted.algorithm, progress, min_plausibility)
+    result = answer(prepared, fitted.algorithm, progress, min_plausibility, settles=fitted)
     plans, again = fitted.plans, result.fitted
     assert again is not None
-    watch, history = fitted.watch, fitted.history  # it is no batch of new claims
-    result.fitted = replace(again, plans=plans, until=fitted.until, watch=watch, history=history)
-    result.tables = Tables(**{**vars(result.tables), "history": history})
+    result.fitted = replace(again, plans=plans, until=fitted.until)
     given = replace(result.run.input, plans=[dict(plan) for plan in plans])
     result.run = replace(result.run, input=given)
     return _logged("settle", result)
@@ -349,12 +349,13 @@ def answer(
     min_plausibility: float | None = None,
     before: Fitted | None = None,
     new: Encoded | None = None,
+    settles: Fitted | None = None,
 ) -> Result:
     """Run an algorithm that suits the claims; in an update, it continues learning.
 
     It learns, judges, is compared with other answers that the claims allow, and gets its names
     back; reasons to doubt the answer are looked for at the same time. Of an update's claims, those
-    are `new` that are not earlier ones on the same items.
+    are `new` that are not earlier ones on the same items. A fit that it `settles` has its history.
     """
     prepared = _with_kinds_of_items(prepared, algorithm)
     other = chosen_by_known_truths(prepared.encoded, algorithm) if before is None else None
@@ -402,7 +403,9 @@ def answer(
             )
             result = _tabulated(prepared, fitted, learned, judged, min_plausibility, timer, others)
         evidence.about(result, judged.plausibility)
-        if judged.plausibility:
+        if settles is not None:
+            _remember(result, fitted, settles.watch, settles.history)
+        elif judged.plausibility:
             _watch(result, fitted, evidence, before, new)
         found = run_checks(evidence)
         result.run = replace(result.run, findings=[one.row() for one in found])
@@ -431,6 +434,13 @@ def _watch(
     watch, change = watch.after(merged_all(counts))
     earlier, items = None if before is None else before.history, (new or evidence.encoded)
     history = with_batch(earlier, result.tables.sources, change, items.items_of_source)
+    _remember(result, fitted, watch, history)
+
+
+def _remember(
+    result: Result, fitted: Fitted, watch: Watch | None, history: pl.DataFrame | None
+) -> None:
+    """Keep the history of the sources with the result and with its fit."""
     result.tables = Tables(**{**vars(result.tables), "history": history})
     result.fitted = replace(fitted, watch=watch, history=history)
 

@@ -99,7 +99,7 @@ def _of_a_fit(command: Any) -> Any:
 
 @click.command(cls=Command, epilog=example("veracity judge run/ new.csv --out judged/"))
 @_of_a_fit
-def judge(run: Path, paths: tuple[str, ...], **options: Any) -> None:
+def judge(run: str, paths: tuple[str, ...], **options: Any) -> None:
     """Judge new claims with what a run has learned; learn nothing.
 
     RUN is the folder of a result. PATH is what discover takes. A source that is not in the run
@@ -112,7 +112,7 @@ def judge(run: Path, paths: tuple[str, ...], **options: Any) -> None:
 @takes("withdrawn", "half_life", "settle")
 @_of_a_fit
 @takes("fail_on")
-def update(run: Path, paths: tuple[str, ...], fail_on: tuple[str, ...], **options: Any) -> int:
+def update(run: str, paths: tuple[str, ...], fail_on: tuple[str, ...], **options: Any) -> int:
     """Judge new claims, and learn from them.
 
     RUN is the folder of a result. PATH is what discover takes. The result lists the items of the
@@ -121,15 +121,7 @@ def update(run: Path, paths: tuple[str, ...], fail_on: tuple[str, ...], **option
     return exit_code(_again("update", run, paths, **options).run.findings, fail_on)
 
 
-def _again(
-    name: str,
-    run: Path,
-    paths: tuple[str, ...],
-    *,
-    as_json: bool,
-    settle: bool = False,
-    **options: Any,
-) -> Result:
+def _again(name: str, run: str, paths: tuple[str, ...], *, as_json: bool, **options: Any) -> Result:
     """Pass new claims to what a run has learned, and show the answer."""
     from veracity.api import open_claims
     from veracity.result import load
@@ -144,10 +136,6 @@ def _again(
     with at_work() as progress:
         claims = open_claims(chosen_claims(paths), engine, like=fitted, **how)
         result: Result = getattr(fitted, name)(claims, engine=engine, progress=progress, **options)
-        if settle:
-            least = options["min_plausibility"]
-            assert result.fitted is not None
-            result = result.fitted.settle(min_plausibility=least, engine=engine, progress=progress)
     _write_and_show(result, *target, as_json=as_json)
     return result
 
@@ -277,6 +265,7 @@ def _checked_target(
     from veracity.result.tables import DATABASE_TABLES
 
     out, force = options.pop("out"), options.pop("force")
+    out = out if out is None or "://" in out else Path(out)
     if isinstance(out, str):
         check_tables(out, list(DATABASE_TABLES), None, force=force)
     elif out is not None and is_table_file(out):
