@@ -62,7 +62,8 @@ OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "--
 
 COMPARISONS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+    ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In,  # codespell:ignore notin
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }  # fmt: skip
 OPERATORS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Mod: ast.Add,
