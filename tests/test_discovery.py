@@ -25,7 +25,7 @@ from veracity.reading.options import ReadArguments, ReadOptions
 
 def test_discover_needs_no_more_than_claims(two_against_one):
     result = veracity.discover(two_against_one)
-    assert result.run["algorithm"] == "veracity"
+    assert result.run.algorithm == "veracity"
     assert result.truths["value"].to_list() == ["1"]
 
 
@@ -56,7 +56,7 @@ def test_a_seed_given_to_discover_takes_the_place_of_the_algorithms_own(flights)
     one = veracity.discover(flights.claims, LTDRBM(seed=3))
     other = veracity.discover(flights.claims, LTDRBM(seed=9), seed=3)
     assert one.facts.equals(other.facts)
-    assert other.run["parameters"]["seed"] == 3
+    assert other.run.parameters["seed"] == 3
 
 
 def test_progress_tells_of_every_phase_and_round(flights):
@@ -93,8 +93,8 @@ def test_a_run_tells_how_many_truths_were_known_and_how_long_reading_took(two_ag
     known = pl.DataFrame({"entity": ["x"], "value": ["2"]})
     table = veracity.read_claims(two_against_one)
     run = veracity.discover(table, known=known).run
-    assert run["input"]["known"] == 1
-    assert run["seconds"]["read"] == round(table.seconds, 4)
+    assert run.input.known == 1
+    assert run.seconds["read"] == round(table.seconds, 4)
 
 
 def test_an_unknown_algorithm_is_refused_with_those_there_are(two_against_one):

@@ -276,9 +276,9 @@ def test_nothing_is_trained_where_all_sources_are_fixed(flights, learning):
     rates = flights.sources.rows()
     prior = Prior(of_source={s: Rate(tpr=a, fpr=0.1, fixed=True) for s, a in rates}, prevalence=0.3)
     result = veracity.discover(flights.claims, LTDRBM(prior=prior, learning=learning))
-    assert result.run["rounds"] == 0
+    assert result.run.rounds == 0
     assert result.converged
-    assert result.run["prevalence"] == pytest.approx(0.3)
+    assert result.run.prevalence == pytest.approx(0.3)
     assert_allclose(dict(result.sources.select("source", "tpr").iter_rows())["radar"], 0.92)
 
 
@@ -412,13 +412,13 @@ def test_after_rounds_on_some_of_the_items_rates_are_counted_and_right(many, has
 
 def test_rounds_on_some_of_the_items_stop_when_their_changes_may_be_chance(many, hasty):
     """A rate that is counted from 500 claims has a standard error of up to 0.5 / sqrt(500)."""
-    changes = [one["change"] for one in hasty.run["trace"]]
+    changes = [one["change"] for one in hasty.run.trace]
     assert changes[-1] < 0.0224 < min(changes[:-1])
-    assert hasty.run["converged"]
+    assert hasty.run.converged
     stricter, laxer = (
         veracity.discover(many.claims, LTDRBM(tolerance=tolerance)) for tolerance in (1e-6, 0.2)
     )
-    assert stricter.run["rounds"] == hasty.run["rounds"] > laxer.run["rounds"]
+    assert stricter.run.rounds == hasty.run.rounds > laxer.run.rounds
 
 
 def test_rounds_stop_there_also_where_sources_say_so_little_that_all_items_are_looked_at(
@@ -429,8 +429,8 @@ def test_rounds_stop_there_also_where_sources_say_so_little_that_all_items_are_l
     monkeypatch.setattr("veracity.algorithms.ltd_rbm.PLENTY", 5_000)
     hastily = veracity.discover(claims, "ltd-rbm")
     assert hastily.fitted.state.share_of_items == fully.fitted.state.share_of_items == 1.0
-    assert hastily.run["rounds"] < fully.run["rounds"]
-    assert hastily.run["trace"][-1]["change"] < 0.0224
+    assert hastily.run.rounds < fully.run.rounds
+    assert hastily.run.trace[-1]["change"] < 0.0224
     assert not [note for note in hastily.notes if "each round" in note]  # it looked at all
     assert (hastily.truths["value"] == fully.truths["value"]).mean() > 0.99
 
@@ -617,7 +617,7 @@ def test_one_item_with_very_many_values_does_not_spoil_the_others(flights, k, si
 )  # fmt: skip
 def test_each_way_to_train_goes_by_its_own_name(two_against_one, parameters, name):
     result = veracity.discover(two_against_one, LTDRBM(**parameters))
-    assert result.run["algorithm"] == name
+    assert result.run.algorithm == name
 
 
 def test_steps_by_a_very_high_rate_come_to_rest(flights):

@@ -67,6 +67,30 @@ def frame(name: str, data: Any, **options: Any) -> None:
     TABLES[name] = Table(lambda _: data, options)
 
 
+# --- names of columns -----------------------------------------------------------------------------
+
+
+def names(name: str, *columns: str, **options: Any) -> None:
+    """Enter a table with these columns, whose cells are their names."""
+    frame(name, {column: [column] for column in columns}, **options)
+
+
+names("the very name", "SOURCE", "Source", "source", "website", "entity", "value")
+names("another spelling", "website", " Source", "entity", "value")
+names("the most telling of usual names", "source", "id", "object", "value")
+names("a named column in one role", "entity", "id", "value", columns={"source": "entity"})
+names("a missing column", "source", "entity", "the price")
+names("a role taken away", "source", "entity", "value", "conf", columns={"weight": "value"})
+names("a name of two lines", "source", "two\nlines")
+names("many columns", *(f"c{number}" for number in range(100)))
+names("nearly a name", "Website", "b", "c", columns={"source": "web site"})
+names("no name", "a", columns={"source": "site"})
+names("no role", "a", "b", "c", columns={"sauce": "a"})
+names("no role but a column", "a", "b", "c", columns={"a": "source"})
+names("a column in two roles", "a", "b", "c", columns={"source": "a", "entity": "a"})
+names("no mapping", "a", "b", "c", columns="source=a")
+names("numbers of pandas", "0", "1", "2", columns={"source": 0, "entity": 1, "value": 2})
+
 # --- text -----------------------------------------------------------------------------------------
 
 LONG = "source,entity,attribute,value\na,x,gate,C5\nb,x,gate,C6\nc,x,gate,C5\na,y,gate,D1\n"

@@ -90,7 +90,7 @@ ENDINGS = ("csv", "tsv", "xlsx", "json", "jsonl", "parquet")
 TABLES = ("truths", "facts", "sources", "claims", "attributes", "findings", "alternatives",
           "features", "records", "copies", "changes", "confusions", "probabilities",
           "difficulty")  # fmt: skip
-FIGURES = ("sources", "agreement", "confusions", "plausibility", "trace", "decision",
+FIGURES = ("sources", "agreement", "confusions", "plausibility", "decision",
            "calibration", "accuracy")  # fmt: skip
 SENSIBLE: dict[str, Command] = {
     "--table": TABLES,

@@ -272,6 +272,13 @@ class Algorithm(ABC, Generic[State]):
         """Return the state with rows for new sources: they get the mean of the others."""
         return grown(state, names.n_sources)
 
+    def forget(self, state: State, share: float) -> State | None:
+        """Return the state with earlier claims counting by a share; None if it has no such count.
+
+        It is asked of algorithms that keep no sums.
+        """
+        return None
+
     def resume(self, state: State, survey: Survey, prior: PriorRates) -> State:
         """Return the state from which learning continues; the survey covers all claims so far."""
         return self.grow(state, survey.names)

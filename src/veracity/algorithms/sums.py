@@ -22,7 +22,7 @@ from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import Weights, share_of_item
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.encoding.survey import Largest, Survey
-from veracity.trees import BySource, merged
+from veracity.trees import BySource
 
 MOST_GROWTH = 20.0
 """Maximum growth: with a larger one, the power of a million sources' investments could overflow."""
@@ -50,19 +50,6 @@ class Standing(NamedTuple):
     has_denials: bool
     largest: float = 1.0
     is_first: bool = True
-
-
-class Paid(NamedTuple):
-    """Sums of beliefs in the claims of each source, and what the beliefs were divided by."""
-
-    beliefs: FloatArray
-    divisor: float
-
-    def __add__(self, other: tuple[FloatArray, float]) -> Paid:  # type: ignore[override]
-        """Add up both, divided by the larger divisor."""
-        divisor = max(self.divisor, other[1])
-        sums = (paid * (own / divisor) for paid, own in (self, other))
-        return Paid(merged(*sums), divisor)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,11 +104,11 @@ class Sums(Algorithm[Standing]):
             belief = self.belief_from(block, state)
         belief = Sides(belief.fact / state.largest, belief.denial / state.largest)
         paid = self.pay(block, clamp_sides(block, belief, state.has_denials), state)
-        return (Paid(paid, state.largest),)
+        return (paid * state.largest,)  # undivided, so that tallies of earlier claims add up
 
     def learn(self, state: Standing, total: Tally) -> Standing:
         """Learn the trusts, the largest being one."""
-        trust = self.trust_from(total[0][0], state)
+        trust = self.trust_from(total[0], state)
         relative = trust / (trust.max() or 1.0)  # all may be zero: log 1
         return state._replace(trust=relative, is_first=False)
 

@@ -17,6 +17,9 @@ from veracity.trees import CountBySource
 class Largest(float):
     """A number of a tally that merges by taking the larger of two."""
 
+    stays = True
+    """Nothing can be taken out of it."""
+
     def __add__(self, other: float) -> Self:
         """Return the larger of the two."""
         return type(self)(max(float(self), float(other)))

@@ -24,6 +24,7 @@ from veracity.io.paths import open_tables
 from veracity.io.reader import Notes, Reader, merged_notes, quoted_list, read_errors
 from veracity.printing import counted, in_short
 from veracity.reading.clean import (
+    NO_TIME,
     check_calendar,
     cleaned,
     lacking_notes,
@@ -154,6 +155,8 @@ class Claims:
         not fit in memory.
     no_value
         Texts that mean "no value".
+    until
+        The newest time of a claim, if times were looked at while rows were read.
     """
 
     frame_kind: FrameKind = "polars"
@@ -164,6 +167,7 @@ class Claims:
     no_value: Sequence[str] = ()
     rows_read = rows_kept = 0
     seconds = 0.0
+    until = NO_TIME
     normalisation: Mapping[str, Any] | None = None
     changes: pl.DataFrame | None = None
     originals: pl.DataFrame | None = None
@@ -209,8 +213,9 @@ class Claims:
             named = plan.named.items()
             columns = {own: n for own, n in named if n != own or own in options.carrying} | columns
             said = options.said.get("value", "")
-            if tuple(dict.fromkeys(parts_of_name(said, plan.value_columns))) == plan.value_columns:
-                columns |= {"value": said} if said else {}
+            pieces = tuple(dict.fromkeys(parts_of_name(said, plan.value_columns)))
+            if pieces and pieces == plan.value_columns:
+                columns |= {"value": said}
             wide = plan.wide  # what is not plain in a further file is as in this one
         notes += spelling.notes
         tables = align(tables, notes)
@@ -247,7 +252,7 @@ class Claims:
         """Return all claims, read once and stored; of a source's claims with times, the newest."""
         if self._kept is None:
             rows, counts = settled(self.collect(), self.kind, self.origin)
-            self._notes_on_repeated = counts.notes
+            self._notes_on_repeated, self.until = counts.notes, counts.until
             self._kept, self.rows_kept = rows, len(rows)
         return self._kept
 
@@ -390,7 +395,7 @@ class Claims:
             rows, counts = settled(rewritten.drop("original"), self.kind, self.origin)
             if rows.is_empty():
                 raise NoClaims(f"{self.origin}: no claim has a value")
-            self._notes_on_repeated = counts.notes
+            self._notes_on_repeated, self.until = counts.notes, counts.until
             return self.with_rows(rows)
         return self
 
