@@ -156,6 +156,16 @@ def test_known_truths_stay_when_an_item_comes_again():
     assert truths.select("value", "plausibility").rows() == [("1", 1.0)]
 
 
+def test_a_known_number_stays_when_its_item_comes_again():
+    rows = [("a", "x", 1.0), ("b", "x", 2.0), ("a", "y", 3.0), ("b", "y", 3.5)]
+    claims = pl.DataFrame(rows, ["source", "entity", "value"], orient="row")
+    fitted = discover(claims, kind="numeric", known={"x": 1.5}).fitted
+    new = pl.DataFrame({"source": ["c", "c"], "entity": ["x", "z"], "value": [9.0, 4.0]})
+    block = quietly(fitted.update, new).fitted.claims.blocks[-1]
+    assert block.n_items == 3
+    assert block.known_number_of_item[block.is_known].tolist() == [1.5]
+
+
 def test_without_claims_only_sums_count_and_a_note_says_so(drawn):
     fitted = replace(discover(drawn.claims, "mle").fitted, claims=None)
     updated = quietly(fitted.update, drawn.claims.head(50))
@@ -299,3 +309,24 @@ def test_recursive_em_forgets_information(drawn):
     found = dict(zip(fitted.names.sources, after.true_facts + after.false_facts, strict=True))
     for source, was in zip(fitted.names.sources, before, strict=True):
         assert found[source] == pytest.approx(was / 4 + own.get(source, 0.0))
+
+
+# --- real claims ----------------------------------------------------------------------------------
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["veracity", "ltd-rbm", "mle", "one-coin", "dawid-skene"])
+@pytest.mark.parametrize("data", ["crowd_bluebird", "crowd_rte", "crowd_web"])
+def test_settled_batches_are_as_right_as_a_run_on_all_claims(data, name, shared_data):
+    claims = pl.read_parquet(shared_data / data / "claims.parquet")
+    claims = claims.sample(fraction=1.0, shuffle=True, seed=1)
+    claims = claims.unique(pl.exclude("value"), keep="first", maintain_order=True)
+    size = -(-len(claims) // 4)
+    fitted = discover(claims[:size], name).fitted
+    for first in range(size, len(claims), size):
+        fitted = quietly(fitted.update, claims[first : first + size]).fitted
+    right = [
+        veracity.evaluate(result, shared_data / data / "truth.parquet").accuracy
+        for result in (quietly(fitted.settle), discover(claims, name))
+    ]
+    assert right[0] == pytest.approx(right[1], abs=0.005)
