@@ -312,7 +312,7 @@ def reached_again(kept: Lines, known: list[str], tests: list[str]) -> Lines:
     for line, judges in kept.items():
         moved = ((seconds, there.get(test.partition("::")[2])) for seconds, test in judges)
         lines[line] += [(seconds, test) for seconds, test in moved if test]
-    return {line: sorted(judges)[:MOST_TESTS] for line, judges in lines.items()}
+    return {line: sorted(map(tuple, judges))[:MOST_TESTS] for line, judges in lines.items()}
 
 
 def in_child(work: Callable[[], Any]) -> Any:
