@@ -811,6 +811,7 @@ def test_formats_of_sources_are_told_on_the_command_line(tmp_path):
 
 NOT_IN_PYTHON = {
     "paths", "as_json", "out", "force", "figure",  # what is read, and what is done with the answer
+    "settle",  # a method of the fit of the answer
     "parameters", "prior",  # of the algorithm
     "master", "threads", "memory", "spill",  # of the engine
 }  # fmt: skip
