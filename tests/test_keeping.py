@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import veracity
 from veracity import Local
-from veracity.algorithms import LTDRBM, RecursiveEM
+from veracity.algorithms import LTDRBM, RecursiveEM, Veracity
 from veracity.cli import main
 from veracity.errors import InputError, NotConverged, ParameterError
 from veracity.synthetic import Synthetic
@@ -164,6 +164,16 @@ def test_a_known_number_stays_when_its_item_comes_again():
     block = quietly(fitted.update, new).fitted.claims.blocks[-1]
     assert block.n_items == 3
     assert block.known_number_of_item[block.is_known].tolist() == [1.5]
+
+
+def test_items_come_again_where_copies_were_not_counted_once():
+    drawn = Synthetic(
+        sources=12, items=400, values=30, accuracy=0.6, copying=0.5, copy_frequency=0.95
+    ).draw(seed=0)
+    fitted = discover(drawn.claims, Veracity(most_undecided=0.0)).fitted
+    dependence = fitted.state.dependence
+    assert (dependence.is_any, dependence.once) == (True, False)
+    assert apart(fitted, quietly(fitted.update, drawn.claims.head(200)).fitted) < 0.02
 
 
 def test_without_claims_only_sums_count_and_a_note_says_so(drawn):
