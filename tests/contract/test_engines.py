@@ -85,7 +85,7 @@ def assert_same_answers(found, expected):
 def pairs():
     for name, entry in CATALOGUE.items():
         for kind in entry.make().kinds:
-            if not entry.make().depends_on_blocks:  # else the order of items changes the answer
+            if name != "ltm" and not entry.make().depends_on_blocks:  # the order of items counts
                 yield pytest.param(name, kind, id=f"{name}, {kind}")
 
 
