@@ -90,6 +90,8 @@ class Survey(NamedTuple):
     kind: Kind
     names: Names
     counted: Counted
+    has_hierarchy: bool = False
+    """True if a user said which values say less than others: there are more than are claimed."""
 
     @property
     def n_sources(self) -> int:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from veracity import trees
 from veracity.algorithms.base import Algorithm, Description
+from veracity.alike import Alikeness
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Counted, Survey
 from veracity.fit.loop import Totals, prior_rates
@@ -48,6 +49,8 @@ class Fitted:
         The plans by which the tables of the claims were read.
     no_value
         Texts that mean "no value".
+    alikeness
+        The kinds of alikeness by which values were merged, if they were.
     """
 
     algorithm: Algorithm[Any]
@@ -61,6 +64,7 @@ class Fitted:
     columns: Mapping[str, str] = field(default_factory=dict)
     no_value: Sequence[str] = ()
     plans: Sequence[Mapping[str, Any]] = ()
+    alikeness: Alikeness | None = None
 
     @property
     def likely_wide(self) -> Wide | None:

@@ -43,7 +43,7 @@ from veracity.reading.normalise import (
     look,
     rewriting_of,
 )
-from veracity.reading.options import ReadOptions, SourceFrom, Wide
+from veracity.reading.options import AlikeChoice, ReadOptions, SourceFrom, Wide
 from veracity.reading.plan import ReadPlan, align
 from veracity.reading.roles import Kind, keys_of, parts_of_name, recognised
 from veracity.reading.sniff import Spelling, describe_plans, sniff
@@ -215,9 +215,13 @@ class Claims:
         not fit in memory.
     no_value
         Texts that mean "no value".
+    alike, hierarchy
+        Choice to merge values that are alike, and the table of which say less than others.
     """
 
     no_value: Sequence[str] = ()
+    alike: AlikeChoice = None
+    hierarchy: object | None = None
 
     def __init__(self, data: object, options: ReadOptions, *, what: str = "claims") -> None:
         began = time.perf_counter()
@@ -228,6 +232,7 @@ class Claims:
         self.shape: Mapping[str, str] = options.told(opened.wide)
         self.types, self.encoding = opened.types, options.encoding
         self.no_value = options.no_value
+        self.alike, self.hierarchy = options.alike, options.hierarchy
         self._what, self._are_samples = what, options.samples and what == "claims"
         self._are_numbers = options.kind == "numeric"
         self._is_text = self._are_numbers and options.normalise is not False  # no numbers yet
@@ -460,7 +465,7 @@ def open_claims_like(
     return claims.normalised(known.with_sources, like, memory=memory)
 
 
-def read_claims(
+def read_claims(  # noqa: PLR0913 - every option of reading, by name
     data: object,
     *,
     columns: Columns | None = None,
@@ -471,6 +476,8 @@ def read_claims(
     source_from: SourceFrom | None = None,
     samples: bool = False,
     no_value: Sequence[str] = (),
+    alike: AlikeChoice = None,
+    hierarchy: object | None = None,
 ) -> Claims:
     """Read claims from a path, a frame or anything with an Arrow stream.
 
@@ -504,6 +511,8 @@ def read_claims(
         True if rows of one source about one item are samples: each value counts by its share.
     no_value
         Texts that stand for a missing value, e.g. ``["k.A.", "9999"]``: their rows are left out.
+    alike, hierarchy
+        As `discover` takes them.
     """
     options = ReadOptions(
         columns=columns or {},
@@ -514,6 +523,8 @@ def read_claims(
         source_from=source_from,
         samples=samples,
         no_value=no_value,
+        alike=alike,
+        hierarchy=hierarchy,
     )
     claims = open_claims(data, options)
     _ = claims.rows  # what is wrong with them is an error here

@@ -35,6 +35,7 @@ from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
 from veracity.dependence.naming import Meetings
 from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray
 from veracity.encoding.names import Names
+from veracity.kernels.reference import in_groups
 from veracity.trees import BySource, CountBySource
 
 ATTRIBUTE_STRENGTHS: FloatArray = 2.0 ** np.arange(14.0)
@@ -54,6 +55,9 @@ DISPUTED, UNDISPUTED, SAID_ONCE = range(3)
 """Kinds of items: several values, one value of several sources, one claim."""
 
 SIDES = 3
+
+USUAL_HABIT = 0.2
+"""Share of right claims that are told in part, before any claim."""
 
 OF_DISPUTED, OF_ALL = range(2)
 N_RATES = 2
@@ -116,9 +120,13 @@ class OneCoin(NamedTuple):
     """[source, attribute]: learned accuracy of the source on the attribute."""
     prior: PriorRates
     strength: float
+    habit: BySource
+    """How often each source tells a value in part, of the right ones that can be."""
     n_claims: float = 0.0
     n_false: float = 0.0
     """Least number of false values of an item, by how seldom false claims coincide."""
+    n_open: float = 0.0
+    """Least number of false values of an item with values of a hierarchy of which one says less."""
     correlation: float = USUAL_CORRELATION
     """Correlation of errors on one item."""
     features: Regression | None = None
@@ -148,6 +156,7 @@ class OneCoin(NamedTuple):
             expected=cells,
             prior=prior,
             strength=strength,
+            habit=np.full(n_sources, USUAL_HABIT),
             n_claims=n_claims,
             features=None if rows is None else Regression.at_start(rows, N_RATES),
         )
@@ -229,6 +238,8 @@ class OneCoin(NamedTuple):
 
     def tally_vote(self, block: Block, found: Derived) -> Tally:
         """Count how often each source is right, if a vote is right."""
+        if block.has_partials:  # regions win a vote among places
+            return self.tally(block, found)
         return self._right(block, first_vote(block, found, self.prior))
 
     def tally(self, block: Block, found: Derived) -> Tally:
@@ -236,8 +247,66 @@ class OneCoin(NamedTuple):
         return self._right(block, plausibilities(block, self.weights(block, found)))
 
     def _right(self, block: Block, plausibility: FloatArray) -> Tally:
+        """Count how often each source is right, and of what it could tell in part, how much is."""
         number, side = clamp_known(plausibility, block), _side_of_item(block)
-        return (kernels.sum_by_source(block, number, side, len(self.disputed), SIDES),)
+        right, in_part = self._credited(block, number, side, SIDES)
+        habit = None
+        if len(block.is_divisible_of_fact):
+            is_open = (side == DISPUTED)[block.item_of_fact] & block.is_divisible_of_fact
+            whole = kernels.sum_by_source(block, number * is_open, side, len(self.disputed), SIDES)
+            habit = np.column_stack([in_part[:, DISPUTED], whole[:, DISPUTED]])
+        return right, habit
+
+    def _credited(
+        self, block: Block, number: FloatArray, column_of_item: IntArray, n_columns: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Sum numbers over the facts that each source supports, and those it tells in part.
+
+        Return the sum of both, and of the second, [source, column of the item].
+        """
+        n_sources = len(self.disputed)
+        right = kernels.sum_by_source(block, number, column_of_item, n_sources, n_columns)
+        if not block.has_partials:
+            return right, np.zeros_like(right)
+        support, whole, odds = self._partly(block)
+        credit = block.weighted(np.ones(len(block.source_of_support)))[support]
+        credit *= number[whole] * odds / (1.0 + odds)
+        column = column_of_item[block.item_of_fact[whole]]
+        cell = block.source_of_support[support].astype(np.int64) * n_columns + column
+        in_part = np.bincount(cell, credit, n_sources * n_columns).astype(np.float64)
+        in_part = in_part.reshape(n_sources, n_columns)
+        return np.asarray(right + in_part), in_part
+
+    def _partly(
+        self, block: Block, *, final: bool = False
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the claims that say less than another fact: support, fact, and their odds.
+
+        Of a right claim, a source tells the habitual share h in part: each of n parts that are
+        claimed of the fact with a h / n, while a false claim is one of K values with (1 - a) / K.
+        """
+        n_supports = block.n_supports_of_fact
+        fact, whole = block.fact_of_partial, block.whole_of_partial
+        support, _ = in_groups(block.first_support_of_fact, fact)
+        n_parts = np.diff(block.first_partial_of_fact)[whole]
+        entry = np.repeat(np.arange(len(fact)), n_supports[fact])
+        whole, n_parts = whole[entry], n_parts[entry]
+        log_odds, column = self._log_odds(block, final=final)
+        item, source = block.item_of_fact[whole], block.source_of_support[support]
+        odds = self._n_values(block)[item] * np.exp(log_odds[source, column[item]])
+        return support, whole, odds * self.habit[source] / n_parts
+
+    def _n_values(self, block: Block) -> FloatArray:
+        """Return the number of false values of each item.
+
+        Among places, false claims are mostly towns of their own and seldom coincide, but in regions
+        they do: the number is that of open values, whatever the claims show.
+        """
+        n_values = np.maximum(block.n_facts_of_item, self.n_false)
+        if self.n_open and block.has_partials:
+            items = block.item_of_fact[block.whole_of_partial]
+            n_values[items] = np.maximum(n_values[items], self.n_open)
+        return n_values
 
     def tally_by_attribute(self, block: Block, found: Derived) -> Tally:
         """Count how often sources are right on each attribute, on disputed items.
@@ -249,7 +318,8 @@ class OneCoin(NamedTuple):
         side, cell = _side_of_item(block), self._cell_of_item(block)
 
         def right(is_told: BoolArray) -> FloatArray:
-            return self._supports(block, plausibility * is_told[block.item_of_fact], cell)
+            number = plausibility * is_told[block.item_of_fact]
+            return self._credited(block, number, cell, self.n_attributes)[0]
 
         if self.kinds is None:
             return (right(side == DISPUTED),)
@@ -296,7 +366,14 @@ class OneCoin(NamedTuple):
         )
         disputed, features = self._shrunk(OF_DISPUTED, of_open, self.features)
         everywhere, features = self._shrunk(OF_ALL, of_all, features)
-        return self._replace(disputed=disputed, accuracy=everywhere, features=features)
+        habit = self.habit
+        if total[1] is not None:
+            in_part, whole = total[1].T
+            mean = (in_part.sum() + self.strength * USUAL_HABIT) / (
+                in_part.sum() + whole.sum() + self.strength
+            )
+            habit = shrunk(in_part, in_part + whole, mean, self.strength)
+        return self._replace(disputed=disputed, accuracy=everywhere, features=features, habit=habit)
 
     def _shrunk(
         self, rate: int, counts: Counts, features: Regression | None
@@ -489,15 +566,25 @@ class OneCoin(NamedTuple):
         shrink = np.zeros(0)
         if correlation > 0.0:
             shrink = design_effect(block, found, correlation * _still_alike(block))
-        n_values = np.maximum(block.n_facts_of_item, self.n_false)
+        n_values = self._n_values(block)
         of_claim = kernels.weigh_claims(block, log_odds, column, n_values, *found, shrink)
         if block.n_voices_of_item.max(initial=0) > EVEN:
             unevenly = beyond_even_errors(block, counted(block, found), n_values)
             if len(shrink):
                 unevenly /= np.repeat(shrink, block.n_supports_of_item)
             of_claim = of_claim + unevenly
-        support = logit(self.disputed)
-        return Weights("softmax", support, of_claim=of_claim, unclaimed=0.0 if final else None)
+        weights = Weights(
+            "softmax", logit(self.disputed), of_claim=of_claim, unclaimed=0.0 if final else None
+        )
+        if not len(block.is_divisible_of_fact):
+            return weights
+        support, whole, odds = self._partly(block, final=final)
+        each = np.ones(len(of_claim)) if not len(found[0]) else found[0].copy()
+        if len(shrink):
+            each /= np.repeat(shrink, block.n_supports_of_item)
+        in_full = np.log1p(-self.habit[block.source_of_support])
+        of_claim += each * in_full * block.is_divisible_of_fact[block.fact_of_support]
+        return weights._replace(partly=(support, whole, each[support] * np.log1p(odds)))
 
     def _log_odds(self, block: Block, *, final: bool) -> tuple[FloatArray, IntArray]:
         """Return [source, column], and the column of each item: the last is for undisputed ones."""
