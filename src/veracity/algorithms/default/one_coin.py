@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -74,8 +75,17 @@ LEAST_CLAIMS = 1e-6
 ACCURACIES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
 CONCENTRATIONS = tuple(2.0**n for n in range(9))
 
+SPREAD_ACCURACIES: FloatArray = np.array([0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97])
+SPREAD_MEANS: FloatArray = np.array([0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
+SPREAD_CONCENTRATIONS = CONCENTRATIONS[::2]
+SHOWN_CORRELATIONS: FloatArray = np.array(
+    [LEAST_CORRELATION, 0.02, 0.05, 0.1, 0.15, USUAL_CORRELATION]
+)
+"""Correlations of errors that the claims can show: the usual one is the largest."""
+
 ENOUGH_CLAIMS = 20_000
-"""Number of claims in the sample of items."""
+ENOUGH_FOR_SPREAD = 6_000
+"""Number of claims in the samples of items."""
 
 CLEARLY = 3.0
 """Minimum loss in log-likelihood of the claims that rules out smaller concentrations."""
@@ -129,6 +139,8 @@ class OneCoin(NamedTuple):
     """Least number of false values of an item with values of a hierarchy of which one says less."""
     correlation: float = USUAL_CORRELATION
     """Correlation of errors on one item."""
+    shown: float = USUAL_CORRELATION
+    """Correlation of errors that the claims show, at most the usual one."""
     features: Regression | None = None
     """Prediction of `disputed` and `accuracy` from features of sources."""
     kinds: Shifts | None = None
@@ -215,7 +227,7 @@ class OneCoin(NamedTuple):
         by_attribute = voices[:, :n]
         spoken = np.column_stack([by_attribute.sum(axis=1), voices[:, n:]])
         known, fallen = self._tally_known(block, cell), log_likelihoods(block, self.n_claims)
-        return spoken, by_attribute, known, fallen
+        return spoken, by_attribute, known, fallen, log_spreads(block, self.n_claims)
 
     def _tally_known(self, block: Block, cell: IntArray) -> FloatArray:
         """Count how often each source is right and wrong on known items."""
@@ -228,12 +240,15 @@ class OneCoin(NamedTuple):
 
     def learn_survey(self, total: Tally) -> OneCoin:
         """Take the counts."""
-        spoken, by_attribute, known, fallen = total
+        spoken, by_attribute, known, fallen, spreads = total
+        shown = shown_correlation(spreads)
         return self._replace(
             spoken=spoken,
             spoken_by_attribute=by_attribute,
             known=known,
             n_false=n_false_values(fallen),
+            shown=shown,
+            correlation=shown,
         )
 
     def tally_vote(self, block: Block, found: Derived) -> Tally:
@@ -471,13 +486,13 @@ class OneCoin(NamedTuple):
         p (1 - p). Accuracies by kind have it already.
         """
         if self.kinds is None:
-            return USUAL_CORRELATION
+            return self.shown
         spoken = np.maximum(self.spoken_by_attribute, LEAST_CLAIMS)
         usual = np.average(self.disputed, weights=spoken.sum(axis=1), keepdims=True)
         accuracy, share = self.kinds.expected(usual)[0], spoken.sum(axis=0) / spoken.sum()
         mean = float(accuracy @ share)
         explained = float((accuracy - mean) ** 2 @ share) / (mean * (1.0 - mean))
-        return max(USUAL_CORRELATION - explained, LEAST_CORRELATION)
+        return max(self.shown - explained, LEAST_CORRELATION)
 
     def _corrected(self) -> OneCoin:
         """Return the accuracies as the known truths correct them."""
@@ -671,8 +686,16 @@ def log_likelihoods(block: Block, n_claims: float) -> FloatArray:
     names the true value with some probability, and otherwise a false one. False claims coincide as
     in Ewens' sampling formula, so that any two do with a probability of 1 / (1 + concentration).
     """
-    block, _ = _some_items(block, n_claims).strongest_claims()
-    total = np.zeros((len(ACCURACIES), len(CONCENTRATIONS)))
+    block, _ = _some_items(block, n_claims, ENOUGH_CLAIMS).strongest_claims()
+    of_item = log_likelihoods_of_items(block, ACCURACIES, CONCENTRATIONS)
+    return np.asarray(of_item.sum(axis=0))
+
+
+def log_likelihoods_of_items(
+    block: Block, accuracies: Sequence[float] | FloatArray, concentrations: Sequence[float]
+) -> FloatArray:
+    """Return the log-likelihood of the claims of each item, [item, accuracy, concentration]."""
+    total = np.zeros((block.n_items, len(accuracies), len(concentrations)))
     if block.n_items == 0:
         return total
     item, first, n_values = block.item_of_fact, block.first_fact_of_item[:-1], block.n_facts_of_item
@@ -680,24 +703,61 @@ def log_likelihoods(block: Block, n_claims: float) -> FloatArray:
     n_all = np.add.reduceat(n, first)
     ways = log_gamma(n)
     all_ways = np.add.reduceat(ways, first)
-    for column, strength in enumerate(CONCENTRATIONS):
+    for column, strength in enumerate(concentrations):
         rising = log_gamma(strength + np.arange(n_all.max() + 1)) - log_gamma(np.array(strength))
         others = (n_all[item] - n).astype(np.int64)
         apart = (n_values[item] - 1) * np.log(strength) + all_ways[item] - ways - rising[others]
         none = n_values * np.log(strength) + all_ways - rising[n_all.astype(np.int64)]
-        for row, accuracy in enumerate(ACCURACIES):
+        for row, accuracy in enumerate(accuracies):
             if_true = n * np.log(accuracy) + (n_all[item] - n) * np.log(1.0 - accuracy) + apart
             if_none = n_all * np.log(1.0 - accuracy) + none
             most = np.maximum(np.maximum.reduceat(if_true, first), if_none)
             shares = np.add.reduceat(np.exp(if_true - most[item]), first) + np.exp(if_none - most)
-            total[row, column] = (most + np.log(shares)).sum()
+            total[:, row, column] = most + np.log(shares)
     return total
 
 
-def _some_items(block: Block, n_claims: float) -> Block:
+# --- how much alike errors are ------------------------------------------------------------------
+#
+# Where items are harder than others, or mislead, sources err on the same ones: then an item has
+# many agreeing claims, or few, more often than chance explains. The claims show that without any
+# truth. But they do not show all of it: where most sources make the same mistake, they agree.
+
+
+def log_spreads(block: Block, n_claims: float) -> FloatArray:
+    """Return the log-likelihood of the claims if the accuracy differs by item.
+
+    Its axes are [mean accuracy, correlation of errors, concentration]; items are added up. The
+    accuracy on an item is drawn from a Beta distribution with this mean, and with the correlation r
+    as its variance over that of a claim: its parameters add up to 1 / r - 1.
+    """
+    block, _ = _some_items(block, n_claims, ENOUGH_FOR_SPREAD).strongest_claims()
+    of_item = log_likelihoods_of_items(block, SPREAD_ACCURACIES, SPREAD_CONCENTRATIONS)
+    mean, accuracy = SPREAD_MEANS[:, None, None], SPREAD_ACCURACIES
+    strength = 1.0 / SHOWN_CORRELATIONS[:, None] - 1.0
+    log_share = (mean * strength - 1.0) * np.log(accuracy)
+    log_share = log_share + ((1.0 - mean) * strength - 1.0) * np.log1p(-accuracy)
+    share = np.exp(log_share - log_share.max(axis=2, keepdims=True))
+    share /= share.sum(axis=2, keepdims=True)
+    highest = of_item.max(axis=1, keepdims=True)
+    likely = np.einsum("mra,iac->imrc", share, np.exp(of_item - highest))
+    return np.asarray((np.log(likely) + highest[:, :, None]).sum(axis=0))
+
+
+def shown_correlation(log_spread: FloatArray) -> float:
+    """Return the largest correlation of errors that the claims do not clearly rule out.
+
+    >>> shown_correlation(np.zeros((7, 6, 5)))
+    0.2
+    """
+    best = log_spread.max(axis=(0, 2))
+    return float(SHOWN_CORRELATIONS[np.flatnonzero(best >= best.max() - CLEARLY)[-1]])
+
+
+def _some_items(block: Block, n_claims: float, enough: int) -> Block:
     """Return the items with claims of several sources, or a fixed sample of them."""
     is_some = (block.n_voices_of_item > 1) & ~block.is_known
-    return block.select(is_some & block.sampled(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0))
+    return block.select(is_some & block.sampled(enough / max(n_claims, 1.0), least=0))
 
 
 def n_false_values(log_likelihood: FloatArray) -> float:
