@@ -77,7 +77,7 @@ CONCENTRATIONS = tuple(2.0**n for n in range(9))
 
 SPREAD_ACCURACIES: FloatArray = np.array([0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97])
 SPREAD_MEANS: FloatArray = np.array([0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
-SPREAD_CONCENTRATIONS = CONCENTRATIONS[::2]
+SPREAD_CONCENTRATIONS = (*CONCENTRATIONS[:5], CONCENTRATIONS[-1])
 SHOWN_CORRELATIONS: FloatArray = np.array(
     [LEAST_CORRELATION, 0.02, 0.05, 0.1, 0.15, USUAL_CORRELATION]
 )
@@ -89,6 +89,9 @@ ENOUGH_FOR_SPREAD = 6_000
 
 CLEARLY = 3.0
 """Minimum loss in log-likelihood of the claims that rules out smaller concentrations."""
+
+LIKELY = 1.35
+"""Loss in log-likelihood at the end of a one-sided interval of 95 %: 1.645² / 2."""
 
 SELDOM = 16.0
 """Concentration above which coincidences are rare; below it, the claimed values are counted."""
@@ -745,13 +748,13 @@ def log_spreads(block: Block, n_claims: float) -> FloatArray:
 
 
 def shown_correlation(log_spread: FloatArray) -> float:
-    """Return the largest correlation of errors that the claims do not clearly rule out.
+    """Return the largest correlation of errors that is likely, by a one-sided interval.
 
-    >>> shown_correlation(np.zeros((7, 6, 5)))
+    >>> shown_correlation(np.zeros((7, 6, 6)))
     0.2
     """
     best = log_spread.max(axis=(0, 2))
-    return float(SHOWN_CORRELATIONS[np.flatnonzero(best >= best.max() - CLEARLY)[-1]])
+    return float(SHOWN_CORRELATIONS[np.flatnonzero(best >= best.max() - LIKELY)[-1]])
 
 
 def _some_items(block: Block, n_claims: float, enough: int) -> Block:
