@@ -16,7 +16,6 @@ from marks import few_kinds
 from veracity import Local
 from veracity.algorithms import CATALOGUE
 from veracity.errors import NotConverged, ParameterError, UnreadableFile, VeracityError
-from veracity.fit.fitted import Fitted
 from veracity.synthetic import Synthetic
 from veracity.testing import some_claims
 
@@ -506,29 +505,3 @@ def test_accuracies_that_cannot_have_been_learned_are_refused():
     forged = replace(fitted, state=impossible)
     with pytest.raises(UnreadableFile, match="gives no probabilities: its run is damaged"):
         forged.judge(claims)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's
-@pytest.mark.filterwarnings("ignore::veracity.errors.NotConverged")
-@pytest.mark.parametrize("algorithm", ["one-coin", "dawid-skene", "accu", "sums", "investment"])
-@pytest.mark.parametrize("what", ["judge", "update"])
-def test_numbers_of_the_right_shape_but_of_impossible_size_give_no_answers(algorithm, what):
-    claims = Synthetic(sources=4, items=10).draw(seed=1).claims
-    fitted = veracity.discover(claims, algorithm).fitted
-    arrays = fitted.to_arrays()
-    for name in [name for name in arrays if name.startswith(("state.", "totals/"))]:
-        for size in (np.inf, -np.inf, 1e300, -1e300):
-            if arrays[name].dtype.kind != "f":
-                continue
-            forged = {**arrays, name: np.full_like(arrays[name], size)}
-            try:
-                kept = Fitted.from_arrays(
-                    fitted.algorithm, fitted.names, fitted.kind, forged, fitted.normalisation
-                )
-                result = getattr(kept, what)(claims)
-            except (ValueError, VeracityError):  # `load` makes a sentence of the first
-                continue
-            assert result.facts["plausibility"].is_finite().all(), name
-            for column in result.sources.select(pl.selectors.float()).iter_columns():
-                assert column.drop_nulls().is_finite().all(), f"{name}: {column.name}"

@@ -16,7 +16,7 @@ from claims import as_encoded, binary_rows, started, value_rows
 from veracity import Local, Prior
 from veracity.algorithms import LTDRBM, Rate
 from veracity.algorithms.base import Turn
-from veracity.errors import NotConverged, ParameterError
+from veracity.errors import NotConverged
 from veracity.synthetic import Synthetic
 
 both_machines = pytest.mark.parametrize("single_truth", [False, True], ids=["plain", "single"])
@@ -213,11 +213,6 @@ def test_known_truths_are_held_and_teach(drawn, single_truth):
     usual = discover(drawn.claims, flow(single_truth=single_truth), known=known)
     assert veracity.evaluate(usual, rest).accuracy > veracity.evaluate(taught, rest).accuracy
     assert usual.sources["tpr"].mean() > taught.sources["tpr"].mean() + 0.1
-
-
-def test_samples_cannot_be_followed():
-    with pytest.raises(ParameterError, match="learning='flow' needs negative_phase='exact'"):
-        flow(negative_phase="sampled")
 
 
 # --- kept -----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_block, as_encoded, binary_rows, started, value_rows
-from veracity import Local, Prior, kernels
+from veracity import Prior, kernels
 from veracity.algorithms import LTDRBM, Rate
 from veracity.algorithms.base import Turn
 from veracity.algorithms.catalogue import by_sweeps
@@ -335,23 +335,21 @@ def test_a_good_source_known_beforehand_outweighs_two_bad_ones(two_against_one):
 # --- training -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("negative_phase", ["exact", "sampled"])
-@pytest.mark.parametrize("single_truth", [False, True])
-def test_training_beats_the_vote_on_the_flights(flights, negative_phase, single_truth):
-    machine = LTDRBM(negative_phase=negative_phase, single_truth=single_truth)
-    accuracy = veracity.evaluate(veracity.discover(flights.claims, machine), flights.truth).accuracy
+WAYS = [
+    *({"negative_phase": phase, "single_truth": single}
+      for phase in ("exact", "sampled") for single in (False, True)),
+    *({"batch_size": size} for size in (1, 10, 1000, 100_000)),
+    *({"learning_rate": rate, "batch_size": size, "facts_per_step": None}
+      for rate in (0.03, 0.1, 1.0) for size in (100, 100_000)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_training_beats_the_vote_on_the_flights_whatever_the_batches_and_the_rate(flights, way):
+    result = veracity.discover(flights.claims, LTDRBM(**way))
     vote = veracity.discover(flights.claims, "majority-vote")
-    assert accuracy > veracity.evaluate(vote, flights.truth).accuracy + 0.03
-
-
-def test_two_threads_give_the_very_same_answer_as_one():
-    claims = veracity.synthetic.Synthetic(items=2000).draw(seed=5).claims
-    engines = [Local(threads=threads, claims_per_block=1000) for threads in (1, 2)]
-    sampled = LTDRBM(negative_phase="sampled")
-    one, two = (veracity.discover(claims, sampled, engine=engine) for engine in engines)
-    assert len(two.encoded.blocks) > 5
-    assert one.facts.equals(two.facts)
-    assert one.sources.equals(two.sources)
+    accuracy, of_vote = (veracity.evaluate(r, flights.truth).accuracy for r in (result, vote))
+    assert accuracy > of_vote + (0.02 if "batch_size" in way else 0.03)
 
 
 def test_the_learning_rate_decays_from_round_to_round():
@@ -516,25 +514,6 @@ def test_a_closing_count_is_of_the_facts_as_they_are_judged_and_known(monkeypatc
     assert step.learn == algorithm.take_counts
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"facts_per_step": 0}, "LTDRBM: facts_per_step must be at least 1, got 0"),
-        (
-            {"min_rounds": 3, "max_rounds": 2},
-            r"max_rounds must be at least 3 \(min_rounds\), got 2",
-        ),
-        ({"min_rounds": 0, "max_rounds": 0}, "max_rounds must be at least 1"),
-        ({"negative_phase": "drawn"}, "LTDRBM: negative_phase must be one of exact, sampled"),
-        ({"learning": "sweeps"}, "LTDRBM: learning must be one of batches, flow"),
-    ],
-)
-def test_parameters_that_cannot_be_are_refused(parameters, message):
-    with pytest.raises(veracity.errors.ParameterError, match=message):
-        LTDRBM(**parameters)
-    assert LTDRBM(facts_per_step=1, min_rounds=0, max_rounds=1).facts_per_step == 1
-
-
 def test_no_prevalence_drives_the_hidden_unit_beyond_its_limit(two_against_one):
     for prevalence, bias in ((1e-300, -LIMIT), (1.0 - 1e-16, LIMIT)):
         start = started(LTDRBM(prior=Prior(prevalence=prevalence)), as_encoded(two_against_one))
@@ -626,15 +605,6 @@ def test_each_way_to_train_goes_by_its_own_name(two_against_one, parameters, nam
     assert result.run["algorithm"] == name
 
 
-@pytest.mark.parametrize("rate", [0.03, 0.1, 1.0])
-@pytest.mark.parametrize("batch_size", [100, 100_000])
-def test_no_rate_throws_the_exact_phase_off(flights, rate, batch_size):
-    machine = LTDRBM(learning_rate=rate, batch_size=batch_size, facts_per_step=None)
-    accuracy = veracity.evaluate(veracity.discover(flights.claims, machine), flights.truth).accuracy
-    vote = veracity.discover(flights.claims, "majority-vote")
-    assert accuracy > veracity.evaluate(vote, flights.truth).accuracy + 0.02
-
-
 def test_steps_by_a_very_high_rate_come_to_rest(flights):
     """One batch of all facts, again and again: the steps of a plain gradient would only grow."""
     block = as_block(flights.claims)
@@ -644,11 +614,3 @@ def test_steps_by_a_very_high_rate_come_to_rest(flights):
         before, end = end, hasty.ascend(block, end, Turn(1))[0]
     assert hasty.change(before, end) < 1e-3
     assert 0.05 < end.rates.prevalence < 0.95
-
-
-@pytest.mark.parametrize("batch_size", [1, 10, 1000, 100_000])
-def test_no_size_of_batches_makes_training_worse_than_a_vote(flights, batch_size):
-    result = veracity.discover(flights.claims, LTDRBM(batch_size=batch_size))
-    vote = veracity.discover(flights.claims, "majority-vote")
-    accuracy, of_vote = (veracity.evaluate(r, flights.truth).accuracy for r in (result, vote))
-    assert accuracy > of_vote + 0.02

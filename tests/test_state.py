@@ -145,30 +145,7 @@ def test_a_prior_keeps_that_nothing_was_said_of_the_prevalence():
 # --- damaged --------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@every_pair
-def test_arrays_that_lack_one_are_refused(name, kind):
-    fit = fitted(name, kind)
-    arrays = to_arrays(fit.state)
-    for part in arrays:
-        if part.endswith("prevalence") or (part.endswith(".") and part != "model."):
-            continue  # a prevalence that is not given; parts that a state need not have
-        rest = {other: array for other, array in arrays.items() if other != part}
-        with pytest.raises(ValueError, match="the model lacks"):
-            from_arrays(fit.algorithm.state_type, rest, labels=fit.names.labels)
-
-
 def test_an_array_where_a_number_should_be_is_refused():
     arrays = {**to_arrays(a_state()), "rounds": np.ones(3)}
     with pytest.raises(ValueError, match="'rounds' of the model is no number"):
         from_arrays(State, arrays)
-
-
-@pytest.mark.slow
-@every_pair
-def test_the_arrays_of_another_algorithm_are_refused(name, kind):
-    fit = fitted(name, kind)
-    if not to_arrays(fit.state):
-        return
-    with pytest.raises(ValueError, match="the model"):
-        from_arrays(State, to_arrays(fit.state))

@@ -166,7 +166,7 @@ class Alikeness:
                 attributes[item], spellings[begin:end], votes[begin:end].tolist()
             )
             is_divisible_of_fact[begin:end] = divisible
-            best = _most_claimed(group, votes[begin:end])
+            best = _most_claimed(group, votes[begin:end], spellings[begin:end])
             told[begin:end] = [begin + best[own] for own in group]
             less += [begin + best[a] for a, _ in parts]
             whole += [begin + best[b] for _, b in parts]
@@ -220,13 +220,13 @@ def _by_function(alike: Alike, texts: list[str]) -> tuple[list[int], list[tuple[
     ]
 
 
-def _most_claimed(group: list[int], votes: FloatArray) -> dict[int, int]:
-    """Return the spelling of each group that has most claims; of equal ones the first."""
-    best: dict[int, int] = {}
-    for place, own in enumerate(group):
-        if own not in best or votes[place] > votes[best[own]]:
-            best[own] = place
-    return best
+def _most_claimed(group: list[int], votes: FloatArray, texts: list[str]) -> dict[int, int]:
+    """Return the most claimed spelling of each group; of equal ones that with fewest signs."""
+    best: dict[int, tuple[float, int, int]] = {}
+    for place, (own, text) in enumerate(zip(group, texts, strict=True)):
+        n_signs = sum(not (sign.isalnum() or sign == " ") for sign in text)
+        best[own] = min(best.get(own, (0.0, 0, 0)), (-float(votes[place]), n_signs, place))
+    return {own: place for own, (_, _, place) in best.items()}
 
 
 def _merged(block: Block, told: IntArray) -> tuple[Block, IntArray]:

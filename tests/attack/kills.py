@@ -14,7 +14,7 @@ from pathlib import Path
 from attack.battery import Battery
 from attack.case import Case, Outcome
 from attack.verdict import is_whole, wrongs
-from attack.workshop import names_in
+from attack.workshop import files_in, names_in
 
 N_ITEMS = 1_500
 VOTE = ("--algorithm", "majority-vote")
@@ -88,12 +88,7 @@ def _made(battery: Battery) -> dict[str, bytes]:
         with battery.workshop.folder_of(case) as folder:
             if battery.workshop.run_alone(DISCOVER, folder) != 0:
                 raise RuntimeError("claims that nothing is wrong with were refused")
-            run = {
-                path.relative_to(folder).as_posix(): path.read_bytes()
-                for path in (folder / "run").rglob("*")
-                if path.is_file()
-            }
-        battery.made["kills"] = {**case.files, **run}
+            battery.made["kills"] = files_in(folder)
     return battery.made["kills"]
 
 

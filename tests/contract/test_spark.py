@@ -588,11 +588,6 @@ def test_a_task_that_fails_is_told_in_one_sentence(engine):
         held.sweep(stumble, None, Turn())
 
 
-def test_a_session_that_cannot_be_started_is_told_in_one_sentence():
-    with pytest.raises(ParameterError, match="partitions must be at least 1, got 0"):
-        veracity.Spark(partitions=0)
-
-
 OWN_SESSION = """
 import sys
 import polars as pl

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from veracity.cli.options import (
+    ALIKE,
     CLAIMS,
     ENGINE,
     LOCAL,
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     cls=Command, epilog=example("veracity discover claims.csv --out run/ --columns source=website")
 )
 @claims_argument
-@takes(*CLAIMS, "known", "truth_columns", "algorithm", "parameters", "prior", "source_features")
-@takes("item_features", "min_plausibility", *ENGINE)
+@takes(*CLAIMS, *ALIKE, "known", "truth_columns", "algorithm", "parameters", "prior")
+@takes("source_features", "item_features", "min_plausibility", *ENGINE)
 @result_option
 @takes("force", "as_json")
 def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
@@ -105,23 +106,32 @@ def judge(run: Path, paths: tuple[str, ...], **options: Any) -> None:
 
 
 @click.command(cls=Command, epilog=example("veracity update run/ new.csv --out updated/"))
+@takes("withdrawn", "half_life", "settle")
 @_of_a_fit
 def update(run: Path, paths: tuple[str, ...], **options: Any) -> None:
     """Judge new claims, and learn from them.
 
-    RUN is the folder of a result. PATH is what discover takes. The old claims are not needed. The
-    result lists the new claims; the ratings of the sources are learned from old and new claims.
+    RUN is the folder of a result. PATH is what discover takes. The result lists the items of the
+    new claims, with the old claims on them; the ratings of the sources are learned from all claims.
     """
     _again("update", run, paths, **options)
 
 
-def _again(name: str, run: Path, paths: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+def _again(
+    name: str,
+    run: Path,
+    paths: tuple[str, ...],
+    *,
+    as_json: bool,
+    settle: bool = False,
+    **options: Any,
+) -> None:
     """Pass new claims to what a run has learned, and show the answer."""
     from veracity.api import open_claims
     from veracity.result import load
     from veracity.show.terminal import at_work
 
-    described = (options["source_features"], options["item_features"])
+    described = (options["source_features"], options["item_features"], options.get("withdrawn"))
     target = _checked_target(options, (*paths, *described))
     fitted = load(run).fitted
     if fitted is None:
@@ -130,6 +140,9 @@ def _again(name: str, run: Path, paths: tuple[str, ...], *, as_json: bool, **opt
     with at_work() as progress:
         claims = open_claims(chosen_claims(paths), engine, like=fitted, **how)
         result = getattr(fitted, name)(claims, engine=engine, progress=progress, **options)
+        if settle:
+            least = options["min_plausibility"]
+            result = result.fitted.settle(min_plausibility=least, engine=engine, progress=progress)
     _write_and_show(result, *target, as_json=as_json)
 
 

@@ -105,6 +105,11 @@ class AlgorithmOption(click.Option):
         return record and (record[0], f"{record[1]} There are {', '.join(algorithms())}.")
 
 
+def _half_life(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
+    """Return a number of claims as a number; the library reads times."""
+    return int(value) if value is not None and value.isdecimal() else value
+
+
 def _pairs(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str] | None:
     """Split pairs such as ``source=website,value=price``; quotes keep a comma in a name."""
     if value is None:
@@ -179,7 +184,8 @@ ALL = "yes"
 OTHERS = "Options"
 """Group of the options that all commands have, such as ``--help``."""
 
-FLAGS = {"as_json": "--json", "is_random": "--random", "parameters": "--set"}
+FLAGS = {"as_json": "--json", "is_random": "--random", "parameters": "--set",
+         "alike": "--alike/--no-alike"}  # fmt: skip
 """Names of options that differ from the names of their parameters in Python."""
 
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
@@ -223,6 +229,16 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "After =, kinds of attributes: time, date, datetime, number, identifier, text or "
             "unchanged. With a source, as in =weight:acme=comma+kg, how it writes: comma, point, "
             "day first, month first or a unit.",
+        },
+        "alike": {
+            "default": None,
+            "help": "Merge values that say the same, and count those that say less as brief forms "
+            "of fuller ones; done by default where values are normalised.",
+        },
+        "hierarchy": {
+            "metavar": "TABLE",
+            "help": "A table of values and their parents, such as towns and regions: a claim of a "
+            "region counts for each place in it.",
         },
         "no_value": {
             "multiple": True, "metavar": "TEXT",
@@ -276,6 +292,19 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "min_plausibility": {
             "type": PROBABILITY, "metavar": "P",
             "help": "Leave the value empty where it is less plausible than this.",
+        },
+        "withdrawn": {
+            "metavar": "CLAIMS",
+            "help": "Claims to take back: all that the source of a row claims of its item.",
+        },
+        "half_life": {
+            "callback": _half_life, "metavar": "N|TIME",
+            "help": "What was learned before counts half after N new claims, or after a time such "
+            "as 1d or 12h, if claims have times.",
+        },
+        "settle": {
+            "is_flag": True,
+            "help": "Then learn again from all claims at hand; the result lists all of them.",
         },
         "seed": {
             "type": click.IntRange(min=0), "metavar": "N",
@@ -374,6 +403,9 @@ TABLE = ("columns", "wide", "source_from", "samples", "encoding")
 CLAIMS = ("kind", *TABLE, "normalise", "no_value")
 """Options of new claims."""
 
+ALIKE = ("alike", "hierarchy")
+"""Options of values that are alike."""
+
 LOCAL = ("threads", "memory", "spill")
 ENGINE = ("engine", "master", *LOCAL)
 
@@ -437,7 +469,9 @@ def chosen_engine(options: dict[str, Any]) -> Any:
 
 def chosen_reading(options: dict[str, Any]) -> dict[str, Any]:
     """Remove and return the options that say how claims are read: see `ReadArguments`."""
-    given: dict[str, Any] = {name: options.pop(name) for name in CLAIMS if name in options}
+    given: dict[str, Any] = {
+        name: options.pop(name) for name in (*CLAIMS, *ALIKE) if name in options
+    }
     if isinstance(given.get("normalise"), dict):
         given["normalise"] = _kinds_by_attribute(given["normalise"])
     return {**given, "columns": given["columns"] or {}}
@@ -471,7 +505,7 @@ def being_read(claims: Any, how: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     Return the claims, and the options that opening them still needs.
     """
     is_file = isinstance(claims, str) and claims.endswith(".parquet") and os.path.isfile(claims)  # noqa: PTH113
-    if not is_file or how["normalise"] is not False:
+    if not is_file or how["normalise"] is not False or how.get("alike"):
         return claims, how
     options = importlib.import_module("veracity.reading.options").ReadOptions(**how)
     stream = importlib.import_module("veracity.reading.claims").open_claims(claims, options)

@@ -108,6 +108,14 @@ class Block(NamedTuple):
         first = self.first_fact_of_item[self.item_of_fact[self.whole_of_partial]]
         return np.asarray(first + self.rank_of_partial)
 
+    def as_far_as_told(self, plausibility: FloatArray) -> FloatArray:
+        """Return how plausible each fact is as far as it goes, or one that says more."""
+        if not self.has_partials:
+            return plausibility
+        more = plausibility[self.whole_of_partial]
+        added = np.bincount(self.fact_of_partial, more, self.n_facts)
+        return np.asarray(np.minimum(plausibility + added, 1.0))
+
     @property
     def n_voices_of_item(self) -> IntArray:
         """Count the voices of each item."""

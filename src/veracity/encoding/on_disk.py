@@ -180,7 +180,8 @@ def encode_on_disk(
     writer.renumber(names)
     notes = (*counts.notes(names), _note(table, budget.memory))
     n_unnumbered = rows.names.n_unnumbered or union.n_unnumbered
-    return Encoded(table.kind, Names.of(names, n_unnumbered), parts, notes)
+    until = max(table.until, counts.repeats.until)
+    return Encoded(table.kind, Names.of(names, n_unnumbered), parts, notes, until)
 
 
 def _note(table: Claims, memory: int) -> str:

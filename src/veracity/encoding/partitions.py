@@ -21,6 +21,7 @@ from veracity.encoding.names import Names, Places, marks_of
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import claims_that_fit
 from veracity.kernels.reference import in_groups
+from veracity.reading.clean import NO_TIME
 from veracity.reading.roles import Kind, numbers_in
 
 if TYPE_CHECKING:
@@ -289,6 +290,8 @@ class Encoded:
     names: Names
     parts: Partitions
     notes: tuple[str, ...] = field(default=())
+    until: float = NO_TIME
+    """Newest time of a claim."""
     alikeness: Alikeness | None = None
     """The kinds of alikeness by which values were merged, if they were."""
     changes: pl.DataFrame | None = None

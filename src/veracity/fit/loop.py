@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, Phase, Turn, Walk
+from veracity.algorithms.base import Algorithm, Phase, Step, Turn, Walk
 from veracity.algorithms.prior import PriorRates
 from veracity.encoding.block import Block
 from veracity.encoding.partitions import Encoded
@@ -21,13 +21,14 @@ from veracity.errors import InputError, NotConverged
 from veracity.naming import as_text
 from veracity.printing import counted as in_words
 from veracity.progress import Progress, no_progress
-from veracity.trees import merged
+from veracity.trees import merged, scaled, subtracted
 
 if TYPE_CHECKING:
     from veracity.fit.fitted import Fitted
 
 Totals = dict[str, tuple[Any, ...]]
-"""The last total of every step, by phase: all that an update needs of the earlier claims."""
+"""The last total of every step, by phase; of a phase that `keeps_rounds`, those of each round. An
+update needs no more of the earlier claims."""
 
 
 @dataclass(kw_only=True)
@@ -119,6 +120,8 @@ def _one_round(
 ) -> None:
     """Take the steps of a phase once: sweep, add the earlier total, learn; or walk."""
     earlier = () if before is None else before.totals.get(phase.name, ())
+    if phase.keeps_rounds:
+        earlier = earlier[turn.round_number - 1] if turn.round_number <= len(earlier) else ()
     totals: list[Any] = []
     for number, step in enumerate(phase.steps):
         if isinstance(step, Walk):
@@ -137,7 +140,41 @@ def _one_round(
                 ) from error
         totals.append(total)
         learned.state = step.learn(learned.state, total)
-    learned.totals[phase.name] = tuple(totals)
+    rounds = learned.totals.get(phase.name, ()) if phase.keeps_rounds else ()
+    learned.totals[phase.name] = (*rounds, tuple(totals)) if phase.keeps_rounds else tuple(totals)
+
+
+def without(before: Fitted, held: Blocks, share: float) -> Totals:
+    """Return the totals of an earlier fit without some claims, counted as it judges them now.
+
+    `share` is the share of them that was not forgotten. Of a phase that `keeps_rounds`, each round
+    is taken again: its state follows from the totals of the rounds before.
+    """
+    algorithm, totals = before.algorithm, dict(before.totals)
+    survey = Survey(before.kind, before.names, before.counted)
+    prior = prior_rates(algorithm, survey)
+    for phase in algorithm.phases(before.state):
+        steps = [step for step in phase.steps if isinstance(step, Step)]
+        if phase.name not in totals or len(steps) < len(phase.steps):
+            continue
+        state = algorithm.start(survey, prior) if phase.keeps_rounds else before.state
+        rounds = totals[phase.name] if phase.keeps_rounds else [totals[phase.name]]
+        found: list[tuple[Any, ...]] = []
+        for number, earlier in enumerate(rounds, 1):
+            left, turn = list[Any](), Turn(number, algorithm.seed)
+            for step, total in zip(steps, earlier, strict=True):
+                for _ in range(LOOKS if step.remembers else 1):
+                    part = held.sweep(step.look, state, turn)
+                left.append(subtracted(total, scaled(part, share)))
+                if phase.keeps_rounds:  # the total may lack rows for new sources
+                    state = step.learn(state, subtracted(total, scaled(part, 0.0)))
+            found.append(tuple(left))
+        totals[phase.name] = tuple(found) if phase.keeps_rounds else found[0]
+    return totals
+
+
+LOOKS = 10
+"""Looks at claims after which what is remembered of a block hardly changes."""
 
 
 def not_converged(algorithm: str, trace: Sequence[Mapping[str, Any]], tolerance: float) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from veracity.errors import OutputError, first_line
-from veracity.io.temp_files import MARKER, OwnedFolder, lock_folder, remove_leftovers
+from veracity.io.temp_files import OwnedFolder, remove_leftovers
 
 PAGE_MARK = b'<meta name="generator" content="veracity'
 """Mark near the beginning of every page that veracity writes."""
@@ -39,40 +39,21 @@ def check_can_write(target: Path, *, force: bool, marker: str) -> None:
     did not write. `marker` is the JSON file by which veracity knows its own folder, and which lists
     the names of the files in it.
     """
+    real = _real(target)
     with write_errors(target):
         os.fspath(target).encode()
-        real = _real(target)
         if real.parent.is_dir():
             recover(real.parent)
-        with _alone_in(real.parent):
-            _check_folder(target, real, force=force, marker=marker)
-
-
-def _check_folder(target: Path, real: Path, *, force: bool, marker: str) -> None:
-    if real.exists() or target.is_symlink():
-        if not force:
-            raise OutputError(f"{target} exists; {HOW_TO_REPLACE}")
-        if not target.is_dir():
-            raise OutputError(f"{target} exists and is no folder; choose another name")
-        _check_content(target, marker)
-        if _real(Path.cwd()).is_relative_to(real):
-            reason = "it is the folder you are in, or above it; choose another name"
+        if real.exists() or target.is_symlink():
+            if not force:
+                raise OutputError(f"{target} exists; {HOW_TO_REPLACE}")
+            if not target.is_dir():
+                raise OutputError(f"{target} exists and is no folder; choose another name")
+            _check_content(target, marker)
+        parent = next(folder for folder in real.parents if folder.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+            reason = f"{parent} is no folder that can be written to"
             raise OutputError(f"cannot write {target}: {reason}")
-    parent = next(folder for folder in real.parents if folder.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise OutputError(f"cannot write {target}: {parent} is no folder that can be written to")
-
-
-@contextlib.contextmanager
-def _alone_in(place: Path) -> Iterator[None]:
-    """Wait until no other run of veracity checks or replaces folders in a place."""
-    is_ours = (place / MARKER).exists()  # a temporary folder, which its owner has locked already
-    lock = None if is_ours else lock_folder(place, wait=True)
-    try:
-        yield
-    finally:
-        if lock is not None:
-            os.close(lock)
 
 
 def check_file(target: Path, *, force: bool) -> None:
@@ -119,26 +100,19 @@ def _check_content(target: Path, marker: str) -> None:
             f"{target} was not written by veracity and is not replaced; choose another name"
         )
     folders = {parent for name in ours for parent in map(str, Path(name).parents)}
-    strange = [
-        name
-        for path in target.rglob("*")
-        if not _is_ours(path, name := path.relative_to(target).as_posix(), ours, folders)
-    ]
-    if strange:
-        raise OutputError(
-            f"{target} is not replaced: veracity did not write {min(strange)!r} in it; "
-            "move that file, or choose another name"
-        )
+    for path in target.rglob("*"):
+        name = path.relative_to(target).as_posix()
+        is_ours = name in folders if path.is_dir() else name in ours or _is_page(path)
+        if not is_ours or path.is_symlink():
+            raise OutputError(
+                f"{target} is not replaced: veracity did not write {name!r} in it; "
+                "move that file, or choose another name"
+            )
 
 
-def _is_ours(path: Path, name: str, ours: set[str], folders: set[str]) -> bool:
-    if path.is_dir() and not path.is_symlink():
-        return name in folders
-    if not path.is_file() or path.is_symlink():
-        return False
-    if name in ours:
-        return True
-    if path.suffix != ".html":
+def _is_page(path: Path) -> bool:
+    """Return True for a report."""
+    if path.suffix != ".html" or not path.is_file():
         return False
     with path.open("rb") as page:
         return PAGE_MARK in page.read(1000)
@@ -172,14 +146,13 @@ def atomic_folder(target: Path, *, force: bool, marker: str) -> Iterator[Path]:
     real = _real(target)
     with write_errors(target), _new_parents(real), _beside(real) as beside:
         yield beside / NEW
-        with _alone_in(real.parent):
-            _check_folder(target, real, force=force, marker=marker)
-            try:
-                if real.exists():
-                    real.rename(beside / OLD)
-                (beside / NEW).rename(real)
-            finally:
-                _restore(real, beside)
+        check_can_write(target, force=force, marker=marker)
+        try:
+            if real.exists():
+                real.rename(beside / OLD)
+            (beside / NEW).rename(real)
+        finally:
+            _restore(real, beside)
 
 
 @contextlib.contextmanager

@@ -60,6 +60,9 @@ SIDES = 3
 USUAL_HABIT = 0.2
 """Share of right claims that are told in part, before any claim."""
 
+LEAST_HABIT = 0.01
+"""Largest habit of a source from which on habits are reported."""
+
 OF_DISPUTED, OF_ALL = range(2)
 N_RATES = 2
 """Rates that features predict."""
@@ -558,7 +561,9 @@ class OneCoin(NamedTuple):
 
     def described(self, claims: FloatArray) -> dict[str, Any]:
         """Return the effects of features of sources and of items on the accuracy."""
-        described = {}
+        described: dict[str, Any] = {}
+        if (self.habit != USUAL_HABIT).any() and self.habit.max() > LEAST_HABIT:
+            described["habit"] = self.habit
         if self.features is not None:
             described["source_effects"] = {"accuracy": self.features.effects(OF_DISPUTED)}
         if self.kinds is not None:

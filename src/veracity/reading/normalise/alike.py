@@ -1,7 +1,7 @@
 """Compare texts by what they say: the same, the same more briefly, a part of it, or another thing.
 
-`said` is the notion behind all of it: the share of the words of one text that another says, too.
-Texts that say the same in both directions are one value. One that says less stays apart.
+The notion behind all of it is the share of the words of one text that another says, too. Texts
+that say all of each other are one value. One that says less stays apart.
 
 - *Words*: case, accents, marks, markdown and leading articles do not count. An initial says its
   word briefly. Words with digits have to be equal, in the same order.
