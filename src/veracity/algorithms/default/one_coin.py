@@ -259,7 +259,7 @@ class OneCoin(NamedTuple):
 
     def tally_vote(self, block: Block, found: Derived) -> Tally:
         """Count how often each source is right, if a vote is right."""
-        if block.has_partials:  # regions win a vote among places
+        if len(block.is_divisible_of_fact):  # regions win a vote among places
             return self.tally(block, found)
         return self._right(block, first_vote(block, found, self.prior))
 
