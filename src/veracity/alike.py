@@ -26,6 +26,7 @@ from veracity.reading.normalise.alike import (
     NEGATIONS,
     PART,
     AlikeKind,
+    Groups,
     compare_people,
     compare_words,
     groups_of,
@@ -104,9 +105,10 @@ class Alikeness:
 
     def compared(
         self, attribute: str, texts: list[str], n_claims: Sequence[float]
-    ) -> tuple[list[int], list[tuple[int, int]], list[bool]]:
-        """Return the group of each value, pairs (less, all) of groups, and what can be divided."""
-        group, parts = list(range(len(texts))), list[tuple[int, int]]()
+    ) -> tuple[Groups, list[bool]]:
+        """Return the groups of values, and True for those that can be told in part."""
+        rank = list(range(len(texts)))
+        group, parts = rank, list[tuple[int, int]]()
         divisible = [False] * len(texts)
         kind = self.kinds.get(attribute)
         if self.function is not None:
@@ -121,7 +123,7 @@ class Alikeness:
             divisible = (values.kind >= 0).tolist()
         elif kind is not None:
             carriers = self.carriers.get(attribute, frozenset())
-            group, parts = groups_of(kind, texts, n_claims, carriers)
+            group, parts, rank = groups_of(kind, texts, n_claims, carriers)
             divisible = [is_divisible(kind, text, carriers) for text in texts]
         if self.ancestors:
             place = {text: group[k] for k, text in enumerate(texts)}
@@ -129,14 +131,14 @@ class Alikeness:
                 above = self.ancestors.get(text, ())
                 divisible[k] |= bool(above)
                 parts += [(place[one], group[k]) for one in above if one in place]
-        return group, sorted({(a, b) for a, b in parts if a != b}), divisible
+        return Groups(group, sorted({(a, b) for a, b in parts if a != b}), rank), divisible
 
     def same(self, attribute: str, value: str, claimed: list[str]) -> str:
         """Return the claimed value that means the same as a value; itself if there is none."""
         if value in claimed or not claimed or len(claimed) >= MOST_VALUES:
             return value
         texts = [*claimed, value]
-        group, _, _ = self.compared(attribute, texts, [1.0] * len(texts))
+        group = self.compared(attribute, texts, [1.0] * len(texts))[0].group
         alike = [text for text, own in zip(claimed, group, strict=False) if own == group[-1]]
         return alike[0] if len(alike) == 1 else value
 
@@ -162,11 +164,11 @@ class Alikeness:
             if end - begin > MOST_VALUES:
                 n_large += 1
                 continue
-            group, parts, divisible = self.compared(
+            (group, parts, rank), divisible = self.compared(
                 attributes[item], spellings[begin:end], votes[begin:end].tolist()
             )
             is_divisible_of_fact[begin:end] = divisible
-            best = _most_claimed(group, votes[begin:end], spellings[begin:end])
+            best = _most_claimed(group, votes[begin:end], rank)
             told[begin:end] = [begin + best[own] for own in group]
             less += [begin + best[a] for a, _ in parts]
             whole += [begin + best[b] for _, b in parts]
@@ -220,12 +222,12 @@ def _by_function(alike: Alike, texts: list[str]) -> tuple[list[int], list[tuple[
     ]
 
 
-def _most_claimed(group: list[int], votes: FloatArray, texts: list[str]) -> dict[int, int]:
-    """Return the most claimed spelling of each group; of equal ones that with fewest signs."""
+def _most_claimed(group: list[int], votes: FloatArray, rank: list[int]) -> dict[int, int]:
+    """Return the most claimed spelling of each group; of equal ones the fullest and plainest."""
     best: dict[int, tuple[float, int, int]] = {}
-    for place, (own, text) in enumerate(zip(group, texts, strict=True)):
-        n_signs = sum(not (sign.isalnum() or sign == " ") for sign in text)
-        best[own] = min(best.get(own, (0.0, 0, 0)), (-float(votes[place]), n_signs, place))
+    for place, own in enumerate(group):
+        key = -float(votes[place]), rank[place], place
+        best[own] = min(best.get(own, key), key)
     return {own: place for own, (_, _, place) in best.items()}
 
 

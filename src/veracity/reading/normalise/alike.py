@@ -263,6 +263,8 @@ class Groups(NamedTuple):
     """The group of each value: the position of one of its values."""
     parts: list[tuple[int, int]]
     """Groups that say less, each with the group that says all."""
+    rank: list[int]
+    """The place of each value among all, the fullest and plainest spelling first."""
 
 
 Compared = tuple[Sequence[Sequence[str]], Callable[[int, int], int]]
@@ -292,11 +294,16 @@ def groups_of(
 
     >>> texts = ["Ann Lee", "Lee, Ann", "A. Lee", "Ann Lee; Bo Ek", "Lee"]
     >>> groups_of("people", texts, [2, 1, 1, 1, 1], frozenset())
-    Groups(group=[0, 0, 0, 3, 0], parts=[(0, 3)])
+    Groups(group=[0, 0, 0, 3, 0], parts=[(0, 3)], rank=[1, 2, 3, 0, 4])
     """
     words, relate = (compare_people if kind == "people" else compare_words)(texts, carriers)
     length = [sum(map(len, own)) for own in words]
-    order = sorted(range(len(texts)), key=lambda k: (-length[k], -n_claims[k], texts[k]))
+
+    def plainness(value: int) -> tuple[int, int, bool, str]:
+        text = texts[value]
+        return -length[value], len(text), text.isupper(), text
+
+    order = sorted(range(len(texts)), key=plainness)
     members: dict[int, list[int]] = {}
     group = list(range(len(texts)))
     for value in order:
@@ -325,7 +332,7 @@ def groups_of(
         for whole in members
         if length[one] < length[whole] and relate(one, whole) in (BRIEF, PART)
     ]
-    return Groups(group, parts)
+    return Groups(group, parts, [order.index(k) for k in range(len(texts))])
 
 
 def is_divisible(kind: AlikeKind, text: str, carriers: frozenset[str]) -> bool:
