@@ -109,6 +109,8 @@ def test_the_told_spelling_is_the_most_claimed_and_changes_say_so():
     changes = result.changes.filter(pl.col("change") == "merged")
     assert set(changes["before"]) == {"the Nile", "nile!"}
     assert set(changes["after"]) == {"Nile"}
+    originals = dict(result.claims.select("source", "original").iter_rows())
+    assert originals == {"s0": "the Nile", "s1": "Nile", "s2": "Nile", "s3": "nile!"}
 
 
 def test_a_source_that_says_one_thing_in_two_ways_says_it_once():

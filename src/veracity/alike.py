@@ -70,6 +70,8 @@ class Merged(NamedTuple):
 
     changes: pl.DataFrame
     n_large: int
+    claims: pl.DataFrame | None = None
+    """The claims that changed: number of the source, item, value, and the value before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,8 @@ class Alikeness:
     ancestors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Values that say less than a value, by the hierarchy of the user."""
     function: Alike | None = None
+    lists_claims: bool = False
+    """True to list the claims that change, if they fit in memory."""
 
     def __bool__(self) -> bool:
         return bool(self.kinds or self.ancestors or self.function)
@@ -168,6 +172,8 @@ class Alikeness:
                 attributes[item], spellings[begin:end], votes[begin:end].tolist()
             )
             is_divisible_of_fact[begin:end] = divisible
+            if not parts and len(set(group)) == len(group):
+                continue
             best = _most_claimed(group, votes[begin:end], rank)
             told[begin:end] = [begin + best[own] for own in group]
             less += [begin + best[a] for a, _ in parts]
@@ -185,7 +191,16 @@ class Alikeness:
             },
             schema_overrides={"attribute": pl.String, "claims": pl.UInt32},
         )
-        return merged, Merged(changes, n_large)
+        if not self.lists_claims:
+            return merged, Merged(changes, n_large)
+        fact = block.fact_of_support
+        support = np.flatnonzero(told[fact] != fact)
+        claims = part.items[block.item_of_fact[fact[support]]].with_columns(
+            source=block.source_of_support[support],
+            value=texts.gather(told[fact[support]]),
+            before=texts.gather(fact[support]),
+        )
+        return merged, Merged(changes, n_large, claims)
 
 
 def attributes_of(part: Partition) -> np.ndarray[Any, Any]:
@@ -463,6 +478,26 @@ def ancestors_of(hierarchy: object) -> dict[str, tuple[str, ...]]:
             line.append(name)
         found[value] = tuple(line)
     return found
+
+
+def with_merged_originals(
+    originals: pl.DataFrame | None, merged: Sequence[Merged], sources: pl.Series
+) -> pl.DataFrame | None:
+    """Return the claims whose values are not as the source wrote them, with both spellings."""
+    listed = [one.claims for one in merged if one.claims is not None]
+    if not listed:
+        return originals
+    claims = pl.concat(listed)
+    claims = claims.with_columns(source=sources.gather(claims["source"]))
+    keys = [name for name in claims.columns if name not in ("value", "before")]
+    if originals is None:
+        return claims.select(*keys, "value", original="before")
+    before = [*keys, "before"]
+    named = originals.rename({"value": "before"}).with_columns(pl.col("before").cast(pl.String))
+    own = claims.join(named, on=before, how="left", nulls_equal=True)
+    own = own.select(*keys, "value", original=pl.coalesce("original", "before"))
+    others = named.join(claims, on=before, how="anti", nulls_equal=True)
+    return pl.concat([others.rename({"before": "value"}).select(own.columns), own])
 
 
 def merged_notes(merged: Sequence[Merged]) -> tuple[pl.DataFrame, list[str]]:

@@ -23,7 +23,14 @@ from veracity.algorithms.catalogue import by_sweeps
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
 from veracity.algorithms.parameters import require_share
 from veracity.algorithms.source_features import SourceFeatures
-from veracity.alike import Alikeness, ancestors_of, kinds_of, learned_alikeness, merged_notes
+from veracity.alike import (
+    Alikeness,
+    ancestors_of,
+    kinds_of,
+    learned_alikeness,
+    merged_notes,
+    with_merged_originals,
+)
 from veracity.checks import QUICK, Evidence, run_checks
 from veracity.encoding.known import with_known
 from veracity.encoding.partitions import Encoded
@@ -361,14 +368,15 @@ def _with_alike(
             like = replace(like, ancestors=ancestors_of(table.hierarchy))
     if not like:
         return encoded, []
-    encoded, found = encoded.with_alike(like)
+    encoded, found = encoded.with_alike(replace(like, lists_claims=encoded.is_in_memory))
+    originals = with_merged_originals(table.originals, found, encoded.names.sources)
     changes, notes = merged_notes(found)
     changes = changes.select(
         "attribute", pl.lit("text").alias("kind"), "before", "after",
         pl.lit("merged").alias("change"), "claims",
     )  # fmt: skip
     together = changes if table.changes is None else pl.concat([table.changes, changes])
-    return replace(encoded, alikeness=like, changes=together), notes
+    return replace(encoded, alikeness=like, changes=together, originals=originals), notes
 
 
 def answer(
@@ -452,7 +460,7 @@ def _tabulated(
     description = algorithm.describe(learned.state, counts)
     tables = tabulate(
         encoded, judged, learned, description, min_plausibility,
-        n_learned=n_learned, originals=table.originals,
+        n_learned=n_learned, originals=encoded.originals if encoded.originals is not None else table.originals,
         changes=table.changes if encoded.changes is None else encoded.changes,
     )  # fmt: skip
     timer.stop("tabulate")

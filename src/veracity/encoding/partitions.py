@@ -296,6 +296,8 @@ class Encoded:
     """The kinds of alikeness by which values were merged, if they were."""
     changes: pl.DataFrame | None = None
     """The values that normalising changed, and those that were merged with others."""
+    originals: pl.DataFrame | None = None
+    """The claims whose values changed, with both spellings, if they fit in memory."""
 
     @property
     def blocks(self) -> Sequence[Block]:

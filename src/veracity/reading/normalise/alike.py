@@ -297,20 +297,23 @@ def groups_of(
     Groups(group=[0, 0, 0, 3, 0], parts=[(0, 3)], rank=[1, 2, 3, 0, 4])
     """
     words, relate = (compare_people if kind == "people" else compare_words)(texts, carriers)
+    group = list(range(len(texts)))
+    order = _some_alike(words)
+    if not order:
+        return Groups(group, [], group)
     length = [sum(map(len, own)) for own in words]
 
     def plainness(value: int) -> tuple[int, int, bool, str]:
         text = texts[value]
         return -length[value], len(text), text.isupper(), text
 
-    order = sorted(range(len(texts)), key=plainness)
+    order.sort(key=plainness)
     members: dict[int, list[int]] = {}
-    group = list(range(len(texts)))
     for value in order:
         fits = [
             first
             for first, own in members.items()
-            if all(min(relate(value, k), relate(k, value)) <= BRIEF for k in own)
+            if all(relate(value, k) <= BRIEF for k in own)  # the briefer to the fuller
         ]
         same = [first for first in fits if any(relate(value, k) == SAME for k in members[first])]
         if len(same or fits) == 1:
@@ -332,9 +335,26 @@ def groups_of(
         for whole in members
         if length[one] < length[whole] and relate(one, whole) in (BRIEF, PART)
     ]
-    return Groups(group, parts, [order.index(k) for k in range(len(texts))])
+    rank = [0] * len(texts)
+    for place, value in enumerate(order):
+        rank[value] = place
+    return Groups(group, parts, rank)
 
 
+def _some_alike(words: Sequence[Sequence[str]]) -> list[int]:
+    """Return the values that share a word with another, or may be the same word with an error."""
+    seen: dict[str, int] = {}
+    found = set[int]()
+    for value, own in enumerate(words):
+        keys = own if len(own) > 1 else [*own, *(word[:2] + "*" for word in own)]
+        for word in keys:
+            other = seen.setdefault(word, value)
+            if other != value:
+                found |= {other, value}
+    return sorted(found)
+
+
+@lru_cache(maxsize=1 << 17)
 def is_divisible(kind: AlikeKind, text: str, carriers: frozenset[str]) -> bool:
     """Return True for values that can be told in part: of several words, or persons."""
     if kind == "people":
