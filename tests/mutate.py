@@ -13,17 +13,18 @@ import argparse
 import ast
 import copy
 import hashlib
+import heapq
 import importlib
 import importlib.abc
 import importlib.util
+import itertools
 import json
 import os
 import resource
-import signal
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,16 +33,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "veracity"
+KEPT = ROOT / "build" / "mutate.json"
 
 SAMPLE = {
-    "algorithms": 70,
-    "kernels": 30,
-    "encoding": 25,
-    "fit": 15,
-    "reading": 40,
-    "result": 20,
-    "checks": 20,
-}
+    "algorithms/*.py": 36, "kernels/reference*.py": 16, "encoding/*.py": 14, "fit/*.py": 10,
+    "reading/*.py": 20, "result/*.py": 12, "checks/*.py": 12,
+}  # fmt: skip
 """Number of mutants in each area of the fixed sample."""
 
 NOT_ASKED = (
@@ -50,22 +47,32 @@ NOT_ASKED = (
 )  # fmt: skip
 """Words in the names of test files that take long for what they say of an answer."""
 
+MOST_TESTS = 150
+"""Number of tests that are kept for a line: the fastest."""
+
 SECONDS = 8.0
 """CPU time of the tests that are tried on one mutant, as measured without any fault."""
 
 COMPILED = "kernels/compiled"
-"""Kernels that are mutated as plain Python, and judged by `OF_COMPILED`."""
+"""Kernels that are mutated as plain Python, and judged by `OF_COMPILED`, which takes minutes."""
 
-OF_COMPILED = ("tests/test_kernels.py",)
+OF_COMPILED = "tests/test_kernels.py"
+
+OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "--assert=plain")
 
 COMPARISONS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+    ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In,  # codespell:ignore notin
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }  # fmt: skip
 OPERATORS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Mod: ast.Add,
     ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
+
+
+Lines = dict[str, list[tuple[float, str]]]
+"""For each line, as module:number, the seconds and names of tests that run it."""
 
 
 class Mutant(NamedTuple):
@@ -82,6 +89,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Try whether tests notice faults.")
     parser.add_argument("modules", nargs="*", help="such as algorithms/mle: all of its mutants")
     parser.add_argument("--most", type=int, default=10**9, help="mutants of each module")
+    parser.add_argument("--again", action="store_true", help="measure only tests that are new")
     told = parser.parse_args()
     os.chdir(ROOT)
     os.environ |= {"CI": "true", "MUTANT_UNDER_TEST": "some"}
@@ -89,20 +97,24 @@ def main() -> int:
         chosen = {name: sample([PACKAGE / f"{name}.py"], told.most) for name in told.modules}
     else:
         chosen = {
-            area: sample(sorted((PACKAGE / area).rglob("*.py")), most)
+            area: sample(sorted((PACKAGE / area).parent.rglob(area.rpartition("/")[2])), most)
             for area, most in SAMPLE.items()
         }
-    plain = [one for some in chosen.values() for one in some if one.module.startswith(COMPILED)]
-    tests_of_line = reached(quick_tests(), compiled=False)
-    of_compiled = reached(list(OF_COMPILED), compiled=True) if plain else {}
+    if told.again:
+        kept, known = json.loads(KEPT.read_text("utf-8"))
+        lines = reached_again(kept, known, quick_tests())
+    else:
+        lines, known = reached(quick_tests())
+        KEPT.parent.mkdir(exist_ok=True)
+        KEPT.write_text(json.dumps((lines, known)), "utf-8")
     load_libraries()
     fates: dict[str, Counter[str]] = defaultdict(Counter)
-    for area, mutants in chosen.items():
-        for mutant in mutants:
-            lines = of_compiled if mutant in plain else tests_of_line
-            fate = fate_of(mutant, lines.get(f"{mutant.module}:{mutant.line}", []))
-            fates[area][fate] += 1
-            print(f"{fate:10} line {mutant.line} of {mutant.name}", flush=True)
+    for turn in itertools.zip_longest(*chosen.values()):
+        for area, mutant in zip(chosen, turn, strict=True):
+            if mutant is not None:
+                fate = fate_of(mutant, lines)
+                fates[area][fate.partition(" by")[0]] += 1
+                print(f"line {mutant.line} of {mutant.name}: {fate}", flush=True)
     fates["all"] = sum(fates.values(), Counter())
     kinds = ("killed", "never ends", "survived", "no test")
     print(f"\n{'':24}", *(f"{kind:>10}" for kind in kinds), f"{'noticed':>8}")
@@ -236,15 +248,21 @@ def quick_tests() -> list[str]:
 class Notes:
     """Note the time of each test, and with coverage the lines that it runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: coverage.Coverage | None = None) -> None:
         self.seconds: dict[str, float] = {}
-        self.lines = coverage.Coverage(data_file=None, source=[str(PACKAGE)], config_file=False)
+        self.lines = lines
         self.failed: list[str] = []
+        self.collected: list[str] = []
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note which tests there are."""
+        self.collected = [item.nodeid for item in session.items]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Run one test."""
-        self.lines.switch_context(item.nodeid)
+        if self.lines is not None:
+            self.lines.switch_context(item.nodeid)
         began = time.process_time()
         done = yield
         self.seconds[item.nodeid] = time.process_time() - began
@@ -256,87 +274,95 @@ class Notes:
             self.failed.append(report.nodeid)
 
 
-def reached(files: list[str], *, compiled: bool) -> dict[str, list[tuple[float, str]]]:
-    """Return, for each line, the tests that run it, the fastest first, with their seconds."""
-    told, tell = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(told)
-        quiet()
-        if compiled:
-            turn_off_compiler()
-        notes = Notes()
-        notes.lines.start()
-        pytest.main([*pytest_options(), "-m", "not slow and not data", *files], plugins=[notes])
-        notes.lines.stop()
-        data = notes.lines.get_data()
-        tests_of_line = defaultdict(list)
+def reached(tests: list[str]) -> tuple[Lines, list[str]]:
+    """Run tests in a child; return for each line the fastest that run it, and all that ran."""
+
+    def measure() -> dict[str, Any]:
+        covered = coverage.Coverage(data_file=None, source=[str(PACKAGE)], config_file=False)
+        notes, lines = Notes(covered), {}
+        covered.start()
+        pytest.main([*OPTIONS, "-m", "not slow and not data", *tests], plugins=[notes])
+        covered.stop()
+        data = covered.get_data()
         for file in data.measured_files():
-            module = str(Path(file).relative_to(PACKAGE))
-            for line, tests in data.contexts_by_lineno(file).items():
-                tests_of_line[f"{module}:{line}"] = sorted(
-                    (notes.seconds[test], test)
-                    for test in tests
-                    if test in notes.seconds and test not in notes.failed
-                )
-        with os.fdopen(tell, "w") as pipe:
-            json.dump(
-                {
-                    "failed": notes.failed,
-                    "n": len(notes.seconds),
-                    "seconds": sum(notes.seconds.values()),
-                    "lines": tests_of_line,
-                },
-                pipe,
-            )
-        os._exit(0)
-    os.close(tell)
-    with os.fdopen(told) as pipe:
-        found = json.load(pipe)
-    os.waitpid(child, 0)
-    print(
-        f"{found['n']} tests, {found['seconds']:.0f} s; cannot judge: {found['failed']}", flush=True
-    )
-    return found["lines"]
+            module = Path(file).relative_to(PACKAGE).as_posix()
+            for line, contexts in data.contexts_by_lineno(file).items():
+                judges = (set(contexts) & notes.seconds.keys()) - set(notes.failed)
+                found = ((notes.seconds[test], test) for test in judges)
+                lines[f"{module}:{line}"] = heapq.nsmallest(MOST_TESTS, found)
+        return {"lines": lines, "failed": notes.failed, "tests": list(notes.seconds)}
+
+    found = in_child(measure)
+    print(f"{len(found['tests'])} tests; these cannot judge: {found['failed']}", flush=True)
+    return dict(found["lines"]), list(found["tests"])
 
 
-def fate_of(mutant: Mutant, tests: list[tuple[float, str]]) -> str:
+def reached_again(kept: Lines, known: list[str], tests: list[str]) -> Lines:
+    """Return the lines of the last time for tests of the same name, and those of new tests."""
+
+    def collect() -> list[str]:
+        notes = Notes()
+        pytest.main([*OPTIONS, "--collect-only", *tests], plugins=[notes])
+        return notes.collected
+
+    there = {test.partition("::")[2]: test for test in in_child(collect)}
+    names = {test.partition("::")[2] for test in known}
+    new = [test for name, test in there.items() if name not in names]
+    lines: Lines = defaultdict(list, reached(new)[0] if new else {})
+    for line, judges in kept.items():
+        moved = ((seconds, there.get(test.partition("::")[2])) for seconds, test in judges)
+        lines[line] += [(seconds, test) for seconds, test in moved if test]
+    return {line: sorted(map(tuple, judges))[:MOST_TESTS] for line, judges in lines.items()}
+
+
+def in_child(work: Callable[[], Any]) -> Any:
+    """Return what a function returns in a process of its own, or None if the process dies."""
+    told, tell = os.pipe()
+    if child := os.fork():
+        os.close(tell)
+        with os.fdopen(told) as pipe:
+            text = pipe.read()
+        os.waitpid(child, 0)
+        return json.loads(text) if text else None
+    os.close(told)
+    quiet()
+    with os.fdopen(tell, "w") as pipe:
+        json.dump(work(), pipe)
+    os._exit(0)
+
+
+def fate_of(mutant: Mutant, lines: Lines) -> str:
     """Run the tests with the fault in a process of its own, and return what became of it."""
-    chosen, spent = [], 0.0
-    for seconds, test in tests:
+    chosen: list[str] = []
+    spent = 0.0
+    for seconds, test in lines.get(f"{mutant.module}:{mutant.line}", []):
         if spent + seconds > SECONDS and chosen:
             break
         chosen.append(test)
         spent += seconds
+    is_compiled = mutant.module.startswith(COMPILED)
+    if is_compiled:
+        chosen, spent = [OF_COMPILED], 60.0
     if not chosen:
         return "no test"
-    child = os.fork()
-    if not child:
-        quiet()
+
+    def judge() -> list[str]:
         limit = int(20 + 10 * spent)
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-        signal.alarm(20 * limit)
-        if mutant.module.startswith(COMPILED):
-            turn_off_compiler()
+        if is_compiled:
+            importlib.import_module("numba").config.DISABLE_JIT = True
+        notes = Notes()
         try:
             sys.meta_path.insert(0, Import(mutant))
-            failed = pytest.main([*pytest_options(), "-x", *chosen])
-        except BaseException:  # a module that cannot be imported is noticed
-            failed = 1
-        os._exit(bool(failed))
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        return (
-            "never ends"
-            if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL)
-            else "killed"
-        )
-    return "killed" if os.WEXITSTATUS(status) else "survived"
+            code = pytest.main([*OPTIONS, "-x", *chosen], plugins=[notes])
+        except BaseException:
+            return ["import"]
+        return notes.failed if notes.failed or not code else ["import"]
 
-
-def pytest_options() -> list[str]:
-    """Return the options of pytest."""
-    return ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "--assert=plain"]
+    found = in_child(judge)
+    if found is None:
+        return "never ends"
+    return f"killed by {found[0]}" if found else "survived"
 
 
 def quiet() -> None:
@@ -344,11 +370,6 @@ def quiet() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
-
-
-def turn_off_compiler() -> None:
-    """Run compiled kernels as plain Python."""
-    importlib.import_module("numba").config.DISABLE_JIT = True
 
 
 def load_libraries() -> None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import veracity
 from veracity import Local
-from veracity.algorithms import LTDRBM
+from veracity.algorithms import LTDRBM, RecursiveEM, Veracity
 from veracity.cli import main
 from veracity.errors import InputError, NotConverged, ParameterError
 from veracity.synthetic import Synthetic
@@ -156,6 +156,26 @@ def test_known_truths_stay_when_an_item_comes_again():
     assert truths.select("value", "plausibility").rows() == [("1", 1.0)]
 
 
+def test_a_known_number_stays_when_its_item_comes_again():
+    rows = [("a", "x", 1.0), ("b", "x", 2.0), ("a", "y", 3.0), ("b", "y", 3.5)]
+    claims = pl.DataFrame(rows, ["source", "entity", "value"], orient="row")
+    fitted = discover(claims, kind="numeric", known={"x": 1.5}).fitted
+    new = pl.DataFrame({"source": ["c", "c"], "entity": ["x", "z"], "value": [9.0, 4.0]})
+    block = quietly(fitted.update, new).fitted.claims.blocks[-1]
+    assert block.n_items == 3
+    assert block.known_number_of_item[block.is_known].tolist() == [1.5]
+
+
+def test_items_come_again_where_copies_were_not_counted_once():
+    drawn = Synthetic(
+        sources=12, items=400, values=30, accuracy=0.6, copying=0.5, copy_frequency=0.95
+    ).draw(seed=0)
+    fitted = discover(drawn.claims, Veracity(most_undecided=0.0)).fitted
+    dependence = fitted.state.dependence
+    assert (dependence.is_any, dependence.once) == (True, False)
+    assert apart(fitted, quietly(fitted.update, drawn.claims.head(200)).fitted) < 0.02
+
+
 def test_without_claims_only_sums_count_and_a_note_says_so(drawn):
     fitted = replace(discover(drawn.claims, "mle").fitted, claims=None)
     updated = quietly(fitted.update, drawn.claims.head(50))
@@ -256,3 +276,67 @@ def test_a_half_life_without_meaning_is_refused(half_life, algorithm, said, draw
     fitted = discover(drawn.claims, algorithm).fitted
     with pytest.raises(ParameterError, match=said):
         fitted.update(drawn.claims.head(100), half_life=half_life)
+
+
+# --- recursive EM ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 100])
+def test_rates_of_known_facts_are_running_means_whatever_the_batches(batch_size):
+    rows = [("s", "f1", True), ("s", "f2", True), ("s", "f3", False), ("s", "f4", True)]
+    claims = pl.DataFrame(rows, ["source", "fact", "claim"], orient="row")
+    known = {"f1": True, "f2": True, "f3": True, "f4": False}
+    algorithm = RecursiveEM(batch_size=batch_size, first=1)
+    state = discover(claims, algorithm, kind="binary", known=known).fitted.state
+    start = (2 + 10 * 0.8) / 13  # known truths weigh against ten facts
+    mean = (start + 2) / 4  # the prior is worth one fact; the source supports two of three
+    assert state.tpr[0] == pytest.approx((2 + 10 * mean) / 13)
+    assert (state.true_facts[0], state.false_facts[0]) == (3.0, 1.0)
+
+
+def test_one_pass_in_updates_comes_as_near_to_the_rates_as_rounds_over_all_claims():
+    off = {"mle": [], "recursive-em": []}
+    for seed in range(5):
+        drawn = Synthetic(sources=15, items=600, values=2, accuracy=0.75).draw(seed=seed)
+        place = pl.col("entity").rank("dense")
+        fitted = discover(drawn.claims.filter(place <= 100), "recursive-em").fitted
+        for first in range(100, 600, 100):
+            new = drawn.claims.filter((place > first) & (place <= first + 100))
+            fitted = quietly(fitted.update, new).fitted
+        judged = {"recursive-em": fitted.judge(drawn.claims), "mle": discover(drawn.claims, "mle")}
+        for name, result in judged.items():
+            off[name].append(veracity.evaluate(result, drawn.truth).accuracy)
+    assert abs(np.mean(off["mle"]) - np.mean(off["recursive-em"])) < 0.01
+
+
+def test_recursive_em_forgets_information(drawn):
+    fitted = discover(drawn.claims, "recursive-em").fitted
+    before = fitted.state.true_facts + fitted.state.false_facts
+    new = drawn.claims.head(100).with_columns(entity="again " + pl.col("entity"))
+    after = quietly(fitted.update, new, half_life=50).fitted.state
+    own = discover(new, "recursive-em").fitted.state
+    own = dict(zip(new["source"].unique().sort(), own.true_facts + own.false_facts, strict=True))
+    found = dict(zip(fitted.names.sources, after.true_facts + after.false_facts, strict=True))
+    for source, was in zip(fitted.names.sources, before, strict=True):
+        assert found[source] == pytest.approx(was / 4 + own.get(source, 0.0))
+
+
+# --- real claims ----------------------------------------------------------------------------------
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["veracity", "ltd-rbm", "mle", "one-coin", "dawid-skene"])
+@pytest.mark.parametrize("data", ["crowd_bluebird", "crowd_rte", "crowd_web"])
+def test_settled_batches_are_as_right_as_a_run_on_all_claims(data, name, shared_data):
+    claims = pl.read_parquet(shared_data / data / "claims.parquet")
+    claims = claims.sample(fraction=1.0, shuffle=True, seed=1)
+    claims = claims.unique(pl.exclude("value"), keep="first", maintain_order=True)
+    size = -(-len(claims) // 4)
+    fitted = discover(claims[:size], name).fitted
+    for first in range(size, len(claims), size):
+        fitted = quietly(fitted.update, claims[first : first + size]).fitted
+    right = [
+        veracity.evaluate(result, shared_data / data / "truth.parquet").accuracy
+        for result in (quietly(fitted.settle), discover(claims, name))
+    ]
+    assert right[0] == pytest.approx(right[1], abs=0.005)

@@ -95,7 +95,7 @@ def test_the_same_claims_give_the_same_result_in_whatever_form_they_come(tmp_pat
         assert result.tables.truths.equals(expected.truths), name
         assert result.tables.facts.equals(expected.facts), name
         assert result.tables.sources.equals(expected.sources), name
-        assert result.run["input"]["rows"] == len(flights.claims), name
+        assert result.run.input.rows == len(flights.claims), name
         assert result.notes == [], name
 
 
@@ -118,7 +118,7 @@ def test_tables_come_back_in_the_kind_of_frame_that_was_given(two_against_one, c
 def test_an_exact_repetition_counts_once(two_against_one):
     claims = pl.concat([two_against_one] + 5 * [two_against_one[-1:]])
     assert vote(claims).truths["value"].to_list() == ["1"]
-    assert vote(claims).run["input"]["claims"] == 3
+    assert vote(claims).run.input.claims == 3
 
 
 # --- columns -------------------------------------------------------------------------------------
@@ -522,7 +522,7 @@ def test_what_is_streamed_is_what_is_read(tmp_path, flights, suffix):
     for name in ("truths", "facts", "sources", "notes"):
         one, other = getattr(streamed, name), getattr(read, name)
         assert one == other if name == "notes" else one.equals(other)
-    assert streamed.run["input"] == read.run["input"]
+    assert streamed.run.input == read.run.input
     assert "5 rows without a value are left out" in streamed.notes
 
 

@@ -460,8 +460,9 @@ def _tabulated(
     description = algorithm.describe(learned.state, counts)
     tables = tabulate(
         encoded, judged, learned, description, min_plausibility,
-        n_learned=n_learned, originals=encoded.originals if encoded.originals is not None else table.originals,
+        n_learned=n_learned,
         changes=table.changes if encoded.changes is None else encoded.changes,
+        originals=table.originals if encoded.originals is None else encoded.originals,
     )  # fmt: skip
     timer.stop("tabulate")
     notes, sources = [*prepared.notes], as_text(encoded.names.sources).to_list()

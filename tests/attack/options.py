@@ -90,7 +90,7 @@ ENDINGS = ("csv", "tsv", "xlsx", "json", "jsonl", "parquet")
 TABLES = ("truths", "facts", "sources", "claims", "attributes", "findings", "alternatives",
           "features", "records", "copies", "changes", "confusions", "probabilities",
           "difficulty")  # fmt: skip
-FIGURES = ("sources", "agreement", "confusions", "plausibility", "trace", "decision",
+FIGURES = ("sources", "agreement", "confusions", "plausibility", "decision",
            "calibration", "accuracy")  # fmt: skip
 SENSIBLE: dict[str, Command] = {
     "--table": TABLES,
@@ -136,7 +136,6 @@ SENSIBLE: dict[str, Command] = {
     "--tolerance": ("0", "1", "1e9"),
     "--entity": ("x", "y", "nobody"),
     "--attribute": ("p", "q", "nobody"),
-    "--theme": ("light", "dark"),
 }  # fmt: skip
 """Values that make sense, by option; some of them suit other claims only."""
 

@@ -1,4 +1,4 @@
-"""Runs commands: in a worker, for speed, or each in a process of its own, as users do."""
+"""Run commands: in a worker, for speed, or each in a process of its own."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from pathlib import Path
 from attack.case import Case, Command, Outcome
 
 TIMEOUT = 60.0
-"""Seconds of a processor that a command on so little data may take; then it is said to hang."""
+"""CPU time in seconds after which a command on so little data counts as hanging."""
 
 PATIENCE = 10.0
-"""So many times as long it may take on a clock, since others may be at work on the machine."""
+"""Factor for the clock, since others may be at work on the machine."""
 
 TESTS = Path(__file__).parents[1]
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """That of a command which works in this folder."""
+    """Return the environment of a command in this folder."""
     paths = [str(TESTS), str(TESTS.parent / "src")]
     away = {"VERACITY_DEBUG", "PYTHONWARNINGS"}
     kept = {name: value for name, value in os.environ.items() if name not in away}
@@ -35,7 +35,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def names_in(folder: Path) -> frozenset[str]:
-    """All files and folders, relative to the folder."""
+    """Return all files and folders, relative to the folder."""
     if not folder.is_dir():
         return frozenset()
     return frozenset(str(path.relative_to(folder)) for path in folder.rglob("*"))
@@ -48,7 +48,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def _seconds_of(process: subprocess.Popen[bytes]) -> float:
-    """What a process has used of the processors; nothing if it has ended."""
+    """Return the CPU time of a process; 0 if it has ended."""
     with contextlib.suppress(OSError):
         told = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2]
         return sum(map(int, told.split()[11:13])) / os.sysconf("SC_CLK_TCK")
@@ -72,7 +72,7 @@ class Workshop:
 
     @contextlib.contextmanager
     def folder_of(self, case: Case) -> Iterator[Path]:
-        """A fresh folder with the files of a case, and one for temporary files beside it."""
+        """Yield a fresh folder with the files of a case."""
         folder = self.root / "work"
         temporary = self.root / "work.tmp"
         for path in (folder, temporary):

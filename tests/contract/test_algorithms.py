@@ -149,7 +149,7 @@ def test_three_estimates_of_claims_whose_difficulties_ran_away_hang_on_no_name()
             discover(claims, "three-estimates", "binary")
             for claims in (rows, rows.with_columns(swap))
         )
-        assert one.run["rounds"] == other.run["rounds"]
+        assert one.run.rounds == other.run.rounds
         trusts = one.sources.with_columns(swap).join(other.sources, on="source")
         assert trusts["trust"].equals(trusts["trust_right"].alias("trust"))
 

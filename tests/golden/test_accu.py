@@ -13,8 +13,9 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_block, as_encoded, started, survey_of, value_rows
-from veracity.algorithms.accu import Accu, AccuFormat, Accuracies, AccuSim, PopAccu
-from veracity.algorithms.prior import Prior
+from veracity import Prior
+from veracity.algorithms import Accu, AccuFormat, AccuSim, PopAccu
+from veracity.algorithms.accu import Accuracies
 from veracity.algorithms.rules import surprise
 from veracity.values import covers, grains
 

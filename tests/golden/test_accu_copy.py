@@ -13,8 +13,9 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_encoded, started, states, survey_of, value_rows
-from veracity.algorithms.accu import Accu, AccuSim
-from veracity.algorithms.accu_copy import AccuCopy, AccuSimCopy, log_dependence
+from veracity import read_claims
+from veracity.algorithms import Accu, AccuCopy, AccuSim, AccuSimCopy
+from veracity.algorithms.accu_copy import log_dependence
 from veracity.algorithms.rules import scores
 from veracity.dependence.pairs import (
     PairRule,
@@ -26,7 +27,6 @@ from veracity.dependence.pairs import (
     signature_of_source,
 )
 from veracity.encoding.encode import encode
-from veracity.reading.claims import read_claims
 
 MIRRORS = [
     {"flightview", "allegiantair", "foxbusiness", "panynj"},

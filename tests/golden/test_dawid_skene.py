@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_block, as_encoded, states, value_rows
-from veracity.algorithms import DawidSkene, OneCoin
-from veracity.algorithms.dare import DARE, Abilities
-from veracity.algorithms.prior import Prior
+from veracity import Prior
+from veracity.algorithms import DARE, DawidSkene, OneCoin
+from veracity.algorithms.dare import Abilities
 from veracity.synthetic import Synthetic
 
 # --- golden/test_dawid_skene.py -------------------------------------------------------------------

@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_block, as_encoded, binary_rows, started, states
-from veracity.algorithms import ThreeEstimates, TwoEstimates
+from veracity.algorithms import Cosine, ThreeEstimates, TwoEstimates
 from veracity.algorithms.base import Turn
-from veracity.algorithms.estimates import Cosine, Directions, stretch
+from veracity.algorithms.estimates import Directions, stretch
 
 # --- 2-estimates and 3-estimates ------------------------------------------------------------------
 

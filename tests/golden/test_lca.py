@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
 from claims import as_block, as_encoded, states, value_rows
+from veracity import Prior
+from veracity.algorithms import GuessLCA, LieLCA, MistakeLCA, Rate, SimpleLCA
 from veracity.algorithms.base import Turn
-from veracity.algorithms.lca import LOOKS, GuessLCA, Honesty, LieLCA, MistakeLCA, SimpleLCA
-from veracity.algorithms.prior import Prior, Rate
+from veracity.algorithms.lca import LOOKS, Honesty
 
 # --- guesslca, mistakelca and lielca against arithmetic on paper and their models, spelt out ------
 

@@ -105,7 +105,7 @@ def test_doubling_the_facts_changes_nothing(flights):
 def test_a_prevalence_that_is_not_learned_stays():
     prior = Prior(prevalence=0.3)
     result = veracity.discover(CLAIMS, MLE(prior=prior, learn_prevalence=False), kind="binary")
-    assert result.run["prevalence"] == pytest.approx(0.3)
+    assert result.run.prevalence == pytest.approx(0.3)
 
 
 # --- the original, in which who is silent denies --------------------------------------------------

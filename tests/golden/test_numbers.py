@@ -66,7 +66,7 @@ def test_precise_sources_are_found_and_followed(name):
 
 def test_gtm_is_the_usual_answer_to_numbers():
     claims, _ = measured(n_items=20)
-    assert veracity.discover(claims, kind="numeric").run["algorithm"] == "gtm"
+    assert veracity.discover(claims, kind="numeric").run.algorithm == "gtm"
 
 
 def test_gtm_estimates_worked_out_by_hand():
@@ -326,7 +326,7 @@ def test_attributes_that_are_new_are_learned_from_when_learning_goes_on():
     assert judged.truths["value"].null_count() == 0
     state = result.fitted.update(claims.filter(is_number)).fitted.state
     assert state.numbers.is_number_of_attribute.tolist() == [False, True]
-    assert veracity.discover(claims, CRH(both_losses=True)).run["converged"]
+    assert veracity.discover(claims, CRH(both_losses=True)).run.converged
 
 
 def test_numbers_alone_are_judged_as_ever_whatever_is_said_of_both_losses():

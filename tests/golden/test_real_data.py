@@ -60,7 +60,7 @@ def test_no_algorithm_for_numbers_estimates_emotions_better_than_the_default(sha
 )
 def test_the_paper_counts_the_same_claims(shared_data, name, claims, items, sources, coverage):
     result = veracity.discover(shared_data / name / "claims.parquet", "majority-vote")
-    given = result.run["input"]
+    given = vars(result.run.input)
     assert (given["claims"], given["items"], given["sources"]) == (claims, items, sources)
     judged = veracity.evaluate(result, shared_data / name / "truth.parquet").judged
     assert judged / items == pytest.approx(coverage, abs=5e-5)

@@ -14,11 +14,16 @@ from numpy.testing import assert_allclose
 
 import veracity
 from claims import as_encoded, binary_rows, started, states, value_rows
-from veracity.algorithms import MajorityVote
+from veracity.algorithms import (
+    SSTF,
+    AverageLog,
+    Investment,
+    MajorityVote,
+    PooledInvestment,
+    Sums,
+    TruthFinder,
+)
 from veracity.algorithms.base import Turn
-from veracity.algorithms.sstf import SSTF
-from veracity.algorithms.sums import AverageLog, Investment, PooledInvestment, Sums
-from veracity.algorithms.truth_finder import TruthFinder
 from veracity.errors import NotConverged
 from veracity.values import Likeness
 
@@ -179,7 +184,7 @@ def test_many_rounds_of_growth_end_in_finite_numbers(kind, flights):
 @every_kind
 def test_all_rounds_are_made_and_converged_says_whether_the_last_one_still_moved(kind, flights):
     result = discover(flights.claims, kind(tolerance=1e-2))
-    assert result.run["rounds"] == kind().max_rounds
+    assert result.run.rounds == kind().max_rounds
     assert result.converged == (result.trace["change"][-1] < 1e-2)
 
 
@@ -354,7 +359,7 @@ def test_no_number_of_agreeing_sources_makes_evidence_infinite():
 def test_trusts_and_confidences_are_those_of_truthdiscovery(name, mark, similarity):
     found = THEIRS[name]["found"]
     ours = discover(claims_of(THEIRS[name]["claims"]), TruthFinder(similarity=similarity))
-    assert ours.run["rounds"] == found[f"TruthFinder{mark}"]["iterations"]
+    assert ours.run.rounds == found[f"TruthFinder{mark}"]["iterations"]
     assert trusts(ours) == pytest.approx(found[f"TruthFinder{mark}"]["trust"], rel=1e-8)
     # It tells the confidences its last trusts came from, we those that come from the last trusts:
     # its own of one round more. And ours are odds that one of them is right.
@@ -374,7 +379,7 @@ def test_truthdiscovery_stops_for_all_where_one_source_is_fully_trusted_and_we_g
     one_round = discover(claims, TruthFinder(similarity=None, max_rounds=1))
     assert trusts(one_round) == pytest.approx(theirs["trust"])
     ours = discover(claims, TruthFinder(similarity=None))
-    assert ours.run["rounds"] > 1
+    assert ours.run.rounds > 1
     assert ours.converged
     assert trusts(ours)["u"] < theirs["trust"]["u"] - 0.05
 

@@ -78,24 +78,6 @@ def example(command: str) -> str:
 # --- types and callbacks --------------------------------------------------------------------------
 
 
-class RunFolder(click.Path):
-    """Type of the folder of a result; raises an error for the address of a database."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path of the folder."""
-        if "://" in str(value):
-            importlib.import_module("veracity.result").load(value)
-        return super().convert(value, param, ctx)
-
-
-class Target(click.Path):
-    """Type of a folder, a file, or the address of a database, which is left as typed."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a path, or the text of an address."""
-        return value if "://" in str(value) else super().convert(value, param, ctx)
-
-
 class AlgorithmOption(click.Option):
     """Option that takes the name of an algorithm; its help lists all names."""
 
@@ -184,8 +166,7 @@ ALL = "yes"
 OTHERS = "Options"
 """Group of the options that all commands have, such as ``--help``."""
 
-FLAGS = {"as_json": "--json", "is_random": "--random", "parameters": "--set",
-         "alike": "--alike/--no-alike"}  # fmt: skip
+FLAGS = {"as_json": "--json", "parameters": "--set", "alike": "--alike/--no-alike"}
 """Names of options that differ from the names of their parameters in Python."""
 
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
@@ -310,9 +291,6 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "type": click.IntRange(min=0), "metavar": "N",
             "help": "Seed of what is drawn at random.",
         },
-        "is_random": {
-            "is_flag": True, "help": "Draw what is not set, as study synthetic does.",
-        },
         "budget": {
             "type": click.IntRange(min=1), "default": 10, "show_default": True, "metavar": "N",
             "help": "Number of items that can be looked up.",
@@ -389,10 +367,6 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "metavar": "E", "help": "For decision: of which entity; or which binary fact.",
         },
         "attribute": {"metavar": "A", "help": "For decision: which attribute of it."},
-        "theme": {
-            "type": click.Choice(("light", "dark")), "default": "light", "show_default": True,
-            "metavar": "THEME", "help": "light or dark.",
-        },
     },
 }  # fmt: skip
 """Settings of each option, by group and by its name in Python."""
@@ -409,11 +383,11 @@ ALIKE = ("alike", "hierarchy")
 LOCAL = ("threads", "memory", "spill")
 ENGINE = ("engine", "master", *LOCAL)
 
-run_argument = click.argument("run", type=RunFolder(path_type=Path))
+run_argument = click.argument("run")
 claims_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 result_option = option(
     "out",
-    type=Target(path_type=Path),
+    type=str,
     metavar="RUN|FILE|ADDRESS",
     help=f"Folder to write the result to; or a file for the truths alone: {ENDINGS}; or the "
     "address of a database for its tables, with #SCHEMA behind it if wanted.",

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.base import Walk
+from veracity.encoding.block import Block
 from veracity.encoding.kept import KeptParts, merged_claims
 from veracity.encoding.names import marks_of
 from veracity.encoding.partitions import (
@@ -98,9 +99,10 @@ def _without(
 ) -> Fitted:
     """Return the fit without what it learned of some items: their part of all counts and sums."""
     before = before.grown(kept.names)
-    for part, clock in taken:
+    for clock in {clock for _, clock in taken}:
         share = 2.0 ** (clock - before.clock)
-        with engine.hold([part.block]) as held:
+        block = Block.joined([part.block for part, own in taken if own == clock])
+        with engine.hold([block]) as held:
             own = survey_of(held, kept).counted
             totals = without(before, held, share)
         left = subtracted(before.counted, scaled(own, share))

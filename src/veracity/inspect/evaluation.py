@@ -159,19 +159,7 @@ def score_truths(
         require_share("evaluate", threshold=threshold)
     if tolerance is not None:
         require_at_least("evaluate", 0, tolerance=tolerance)
-    normalisation = result.run.normalisation
-    truths, notes = read_truth(
-        truth,
-        ReadOptions(
-            columns=columns or {},
-            likely=result.run.input.columns,
-            kind=result.kind,
-            encoding=encoding,
-            no_value=result.run.input.no_value,
-        ),
-        normalisation=normalisation,
-        like=None if normalisation is None else result.tables.facts,
-    )
+    truths, notes = truths_for(result, truth, columns, encoding=encoding)
     if result.fitted is not None:
         truths, renamed = in_names_of_claims(truths, result.fitted.names.attributes)
         notes = [*notes, *renamed]
@@ -200,6 +188,23 @@ def _alikeness(result: Result, *, alike: bool | None) -> Alikeness | None:
         kinds = kinds_of(result.run.normalisation)
         own = learned_alikeness(result.encoded, kinds, {}, usual="text")
     return own
+
+
+def truths_for(
+    result: Result,
+    truth: object,
+    columns: Mapping[str, str | list[str]] | None,
+    columns_option: str = "columns",
+    encoding: str = "utf-8",
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read truths, which are probably written like the claims of a result; also return notes."""
+    normalisation, was = result.run.normalisation, result.run.input
+    options = ReadOptions(
+        columns=columns or {}, columns_option=columns_option, likely=was.columns,
+        kind=result.kind, encoding=encoding, no_value=was.no_value,
+    )  # fmt: skip
+    like = None if normalisation is None else result.tables.facts
+    return read_truth(truth, options, normalisation=normalisation, like=like)
 
 
 def _scored(
@@ -334,7 +339,7 @@ def measures_of(scored: pl.DataFrame) -> dict[str, Any]:
         "accuracy": scored["right"].mean(),
         "log_loss": scored["log_loss"].mean(),
         "brier": scored["brier"].mean(),
-        "calibration_error": _calibration_error(scored),
+        "calibration_error": calibration_error(scored),
     }
     if "is_listed" in scored.columns:  # truths come as lists: what is missing counts, too
         hits = float((scored["taken"] & scored["is_true"]).sum())
@@ -354,7 +359,7 @@ def _mean_distances(distance: FloatArray) -> tuple[float, float]:
     return float(mae), float(rmse)
 
 
-def _calibration_error(scored: pl.DataFrame) -> float:
+def calibration_error(scored: pl.DataFrame) -> float:
     """Return Σ over bins of (share of items in it) times |share right - mean plausibility|."""
     bins = calibration_bins(scored)
     gap = (bins["right"] - bins["plausibility"]).abs()

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from veracity.errors import OutputError, first_line
-from veracity.io.temp_files import OwnedFolder, remove_leftovers
+from veracity.io.temp_files import MARKER, OwnedFolder, lock_folder, remove_leftovers
 
 PAGE_MARK = b'<meta name="generator" content="veracity'
 """Mark near the beginning of every page that veracity writes."""
@@ -44,16 +44,32 @@ def check_can_write(target: Path, *, force: bool, marker: str) -> None:
         os.fspath(target).encode()
         if real.parent.is_dir():
             recover(real.parent)
-        if real.exists() or target.is_symlink():
-            if not force:
-                raise OutputError(f"{target} exists; {HOW_TO_REPLACE}")
-            if not target.is_dir():
-                raise OutputError(f"{target} exists and is no folder; choose another name")
-            _check_content(target, marker)
-        parent = next(folder for folder in real.parents if folder.exists())
-        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-            reason = f"{parent} is no folder that can be written to"
-            raise OutputError(f"cannot write {target}: {reason}")
+        with _alone_in(real.parent):
+            _check_folder(target, real, force=force, marker=marker)
+
+
+def _check_folder(target: Path, real: Path, *, force: bool, marker: str) -> None:
+    if real.exists() or target.is_symlink():
+        if not force:
+            raise OutputError(f"{target} exists; {HOW_TO_REPLACE}")
+        if not target.is_dir():
+            raise OutputError(f"{target} exists and is no folder; choose another name")
+        _check_content(target, marker)
+    parent = next(folder for folder in real.parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise OutputError(f"cannot write {target}: {parent} is no folder that can be written to")
+
+
+@contextlib.contextmanager
+def _alone_in(place: Path) -> Iterator[None]:
+    """Wait until no other run of veracity checks or replaces folders in a place."""
+    is_ours = (place / MARKER).exists()  # a temporary folder, which its owner has locked already
+    lock = None if is_ours else lock_folder(place, wait=True)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 def check_file(target: Path, *, force: bool) -> None:
@@ -146,13 +162,14 @@ def atomic_folder(target: Path, *, force: bool, marker: str) -> Iterator[Path]:
     real = _real(target)
     with write_errors(target), _new_parents(real), _beside(real) as beside:
         yield beside / NEW
-        check_can_write(target, force=force, marker=marker)
-        try:
-            if real.exists():
-                real.rename(beside / OLD)
-            (beside / NEW).rename(real)
-        finally:
-            _restore(real, beside)
+        with _alone_in(real.parent):
+            _check_folder(target, real, force=force, marker=marker)
+            try:
+                if real.exists():
+                    real.rename(beside / OLD)
+                (beside / NEW).rename(real)
+            finally:
+                _restore(real, beside)
 
 
 @contextlib.contextmanager

@@ -255,7 +255,7 @@ class Postgres(Database):
             cursor.execute("set transaction isolation level repeatable read, read only")
 
     def schema(self, query: str, names: Sequence[str]) -> pl.Schema:
-        """Return the types of some columns; numerics have as many digits as the longest."""
+        """Return the types of some columns; a numeric has as many decimals as its longest value."""
         with self.connection.cursor() as cursor:
             found = {field.name: field for field in cursor.adbc_execute_schema(query)}
         kinds = {n: (found[n].metadata or {}).get(b"POSTGRESQL:type", b"").decode() for n in names}
@@ -296,7 +296,7 @@ class Postgres(Database):
 
 
 class DuckDb(Database):
-    """DuckDB, which gives Arrow by itself."""
+    """DuckDB, whose driver returns Arrow tables."""
 
     list_tables = (
         "select table_schema, table_name, table_schema = current_schema() "

@@ -57,7 +57,7 @@ def quoted_list(names: Sequence[str]) -> str:
 
 
 def sharing_columns(columns: Mapping[str, set[str]], what: str, notes: Notes) -> list[str]:
-    """Return the largest group of tables that hang together by columns; note the others."""
+    """Return the largest group of tables that share columns; note the others."""
     groups: list[set[str]] = []
     for name, own in columns.items():
         joined = [group for group in groups if any(own & columns[other] for other in group)]

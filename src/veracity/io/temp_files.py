@@ -39,12 +39,12 @@ class OwnedFolder:
         (self.path / MARKER).touch()
 
 
-def lock_folder(folder: Path) -> int | None:
+def lock_folder(folder: Path, *, wait: bool = False) -> int | None:
     """Lock a folder; return None if another process has locked it, or the disk knows no locks."""
     with contextlib.suppress(OSError):
         lock = os.open(folder, os.O_RDONLY)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (OSError, AttributeError):
             os.close(lock)
         else:

@@ -74,7 +74,7 @@ SHORT_TEXT = 1 << 24
 """Size in bytes up to which a file is read into memory once."""
 
 MOST_SIDE_BY_SIDE = 0.3
-"""Maximum share of non-ASCII letters that are next to each other in western text."""
+"""Largest share of non-ASCII letters next to another one in western text; other text has more."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ LONG_TEXT = 50_000_000
 """Size in bytes from which text without quotes is read while it is encoded."""
 
 LARGE_TEXT = 2_000_000_000
-"""Bytes from which on other text is read in batches, too, where that is possible."""
+"""Size in bytes from which text with quotes is read in batches, too, where that is possible."""
 
 
 @dataclass(frozen=True)
@@ -566,7 +566,7 @@ def open_json(path: Path) -> pl.LazyFrame:
 
 
 def _objects(path: Path, content: bytes) -> list[Any]:
-    """Return all that is in an array, or in lines; a single object is an array of one."""
+    """Return the objects of an array, or of lines; a single object is an array of one."""
     if content.lstrip()[:1] not in (b"[", b"{"):
         raise UnreadableFile(f"{path}: no JSON: {JSON_FORMS}")
     try:
@@ -593,7 +593,7 @@ def _without_nan(text: bytes) -> Any:
 
 
 def _rows_within(path: Path, rows: list[Any]) -> list[Any]:
-    """Return the rows, which may be the only thing within a single object."""
+    """Return the rows; take them out of a single object that holds nothing else."""
     if len(rows) != 1 or not isinstance(rows[0], dict) or len(rows[0]) != 1:
         return rows
     ((name, inner),) = rows[0].items()

@@ -217,8 +217,9 @@ class Claims:
             named = plan.named.items()
             columns = {own: n for own, n in named if n != own or own in options.carrying} | columns
             said = options.said.get("value", "")
-            if tuple(dict.fromkeys(parts_of_name(said, plan.value_columns))) == plan.value_columns:
-                columns |= {"value": said} if said else {}
+            pieces = tuple(dict.fromkeys(parts_of_name(said, plan.value_columns)))
+            if pieces and pieces == plan.value_columns:
+                columns |= {"value": said}
             wide = plan.wide  # what is not plain in a further file is as in this one
         notes += spelling.notes
         tables = align(tables, notes)

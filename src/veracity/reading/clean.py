@@ -1,4 +1,4 @@
-"""Clean rows of claims: numbers, weights, times, true and false; rows that lack something go."""
+"""Clean rows of claims: read numbers, weights, times, true and false; leave out incomplete rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
 """Range of weights: lower ones count as zero, higher ones as the maximum, so sums are finite."""
 
 PERCENTAGE = r"^(.+?)\s*%$"
-"""A number before the sign that makes it a hundredth."""
+"""Number with a percent sign."""
 
 TRUE_WORDS = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_WORDS = ("false", "f", "no", "n", "0", "0.0")
 
 
 def check_calendar(rows: pl.DataFrame, origin: str, first_row: int | None) -> None:
-    """Refuse dates that no calendar has: they could neither be shown nor written as text."""
+    """Raise an error for dates outside of the calendar, which can be neither shown nor written."""
     for column in rows:
         if not column.dtype.is_temporal():
             continue
@@ -85,7 +85,7 @@ def no_value_note(n_of_text: Counter[str], no_value: Sequence[str], what: str) -
 
 
 def _is_empty(column: pl.Series) -> pl.Series:
-    """Return True for empty names; null or True for missing ones."""
+    """Return True for empty names, and True or null for missing ones."""
     if column.dtype == pl.String:
         return column == ""
     if column.dtype == pl.Binary:

@@ -62,7 +62,7 @@ FEWEST_ROWS = 4
 """Minimum number of rows from which agreement is evidence."""
 
 AGREEING = 0.4
-"""Agreement of columns of sources beyond chance, at least (Cohen's kappa)."""
+"""Smallest agreement beyond chance (Cohen's kappa) of columns that are sources."""
 
 MOST_COMPARED = 40
 """Number of columns that are compared with each other, to see whether they are sources."""
@@ -115,11 +115,11 @@ class Layout(NamedTuple):
     value_columns: tuple[str, ...] = ()
     """The columns that hold values, if the table is wide."""
     names_are: str = ""
-    """The role of their names: an attribute, a source, an entity or fact, or a sample."""
+    """Role of the names of these columns: attribute, source, entity, fact or sample."""
     cells_are: str = "value"
-    """The role of their cells, a value or a claim."""
+    """Role of the cells of these columns: value or claim."""
     is_found: bool = False
-    """True if the user did not name the format: then it is noted."""
+    """True if the format was recognised, not named by the user; then a note says so."""
 
     @property
     def wide(self) -> Wide | None:
@@ -132,7 +132,7 @@ class Layout(NamedTuple):
 
 @dataclass
 class Candidate:
-    """A table whose layout is to be found out.
+    """Table whose layout is not known yet.
 
     Attributes
     ----------

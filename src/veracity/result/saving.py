@@ -74,9 +74,7 @@ BYTES_AT_A_TIME = 1 << 22
 # --- writing --------------------------------------------------------------------------------------
 
 
-def save(
-    result: Result, folder: Path, *, force: bool, csv: Sequence[str], progress: Progress
-) -> None:
+def save(result: Result, folder: Path, *, force: bool, progress: Progress) -> None:
     """Write a run whole or not at all: its tables, the claims as arrays, and what was learned."""
     with atomic_folder(folder, force=force, marker=RUN_FILE) as unfinished:
         (unfinished / INTERNAL).mkdir()
@@ -94,10 +92,8 @@ def save(
             }
             for name in names
         }
-        for name in csv:
-            result.write(unfinished / name, name.removesuffix(".csv"))
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        run = replace(result.run, veracity=__version__, saved=now, csv=list(csv))
+        run = replace(result.run, veracity=__version__, saved=now)
         described = {
             "format": FORMAT, **run.to_json(), "files": files,
             "open_values": result.encoded.names.n_unnumbered,
