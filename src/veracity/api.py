@@ -16,12 +16,21 @@ from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, TypeGuard, Unpack
 
 import numpy as np
+import polars as pl
 
 from veracity.algorithms import Algorithm, algorithm_named
 from veracity.algorithms.catalogue import by_sweeps
 from veracity.algorithms.item_features import ItemFeatures, with_kinds
 from veracity.algorithms.parameters import require_share
 from veracity.algorithms.source_features import SourceFeatures
+from veracity.alike import (
+    Alikeness,
+    ancestors_of,
+    kinds_of,
+    learned_alikeness,
+    merged_notes,
+    with_merged_originals,
+)
 from veracity.checks import QUICK, Evidence, run_checks
 from veracity.encoding.known import with_known
 from veracity.encoding.partitions import Encoded
@@ -45,7 +54,7 @@ from veracity.progress import LOG, Progress, no_progress, shows_progress
 from veracity.reading import claims as local_claims
 from veracity.reading.claims import Claims, read_truths_beside
 from veracity.reading.normalise import Normalise
-from veracity.reading.options import ReadArguments, ReadOptions, SourceFrom, Wide
+from veracity.reading.options import AlikeChoice, ReadArguments, ReadOptions, SourceFrom, Wide
 from veracity.reading.plan import asked_before
 from veracity.reading.roles import Kind, carries_more
 from veracity.reading.spark import SparkClaims, open_on_spark
@@ -108,6 +117,8 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     source_from: SourceFrom | None = None,
     samples: bool = False,
     encoding: str | None = None,
+    alike: AlikeChoice = None,
+    hierarchy: object | None = None,
     source_features: object | None = None,
     item_features: object | None = None,
     min_plausibility: float | None = None,
@@ -161,6 +172,14 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
         times: each value counts by its share.
     encoding
         The encoding of text files; by default UTF-8, or another that is recognised.
+    alike
+        True to merge text values that say the same, and to count those that say less ("Hutton" for
+        "Hutton, David V.") as brief forms of the fuller ones; by default, if they are normalised.
+        A mapping names the kinds of attributes: "words", "people" or "numbers". A function of two
+        lists of values returns a matrix of shares: of what each value says, the other says, too.
+    hierarchy
+        Table with the columns value and parent, or a list of paths such as ``Europe/Italy/Milan``:
+        a claim of a region counts as a less precise form of each place in it.
     source_features
         Features of the sources, in any form that claims can have: a column with their names, the
         others with numbers or text. Sources with few claims are expected to be like similar ones,
@@ -191,6 +210,7 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     table = open_claims(
         claims, engine, columns=columns, kind=kind, normalise=normalise, no_value=no_value,
         wide=wide, source_from=source_from, samples=samples, encoding=encoding,
+        alike=alike, hierarchy=hierarchy,
     )  # fmt: skip
     _check_min_plausibility("discover", min_plausibility, table.kind)
     chosen = suited(chosen_algorithm(algorithm, table.kind, seed, engine), table)
@@ -297,7 +317,7 @@ def settle(
             "the earlier claims are not at hand, so there is nothing to learn again from; run "
             "discover on all claims"
         )
-    encoded = replace(fitted.claims, names=fitted.names)
+    encoded = replace(fitted.claims, names=fitted.names, alikeness=fitted.alikeness)
     none = Claims.of_rows(encoded.example.items.clear(), fitted.kind, "the claims of the fit")
     none.columns, none.normalisation = fitted.columns, fitted.normalisation
     none.no_value, none.rows_read = fitted.no_value, encoded.n_claims
@@ -318,6 +338,7 @@ def prepare(
     truth_columns: Mapping[str, str | list[str]] | None = None,
     engine: Engine | None = None,
     progress: Progress = no_progress,
+    like: Alikeness | None = None,
     **options: Unpack[ReadArguments],
 ) -> Prepared:
     """Read and encode claims once, for any number of algorithms; options are as for `discover`."""
@@ -331,6 +352,8 @@ def prepare(
     )
     encoded = engine.encode(table, progress)  # type: ignore[arg-type] # Spark's are for Spark alone
     notes = [*table.notes, *encoded.notes, *_notes_on_repeated(table, encoded)]
+    encoded, more_notes = _with_alike(encoded, table, like)
+    notes += more_notes
     asked: tuple[dict[str, Any], ...] = ()
     if truths is not None:
         encoded, match_notes = with_known(encoded, truths)
@@ -340,6 +363,36 @@ def prepare(
     encoding = timer.seconds["encode"] - table.seconds + read_before
     seconds = {"read": round(table.seconds, 4), "encode": round(encoding, 4)}
     return Prepared(table, encoded, engine, tuple(notes), seconds, asked)
+
+
+def _with_alike(
+    encoded: Encoded, table: AnyClaims, like: Alikeness | None
+) -> tuple[Encoded, list[str]]:
+    """Merge the values of each item that mean the same, and find those that say less."""
+    choice = table.alike
+    is_wanted = table.hierarchy is not None or (bool(table.normalisation) and choice is not False)
+    if encoded.kind != "categorical" or not (is_wanted or choice or like):
+        return encoded, []
+    if like is None:
+        kinds, said = kinds_of(table.normalisation), choice if isinstance(choice, Mapping) else {}
+        like = Alikeness()
+        if callable(choice):
+            like = Alikeness(function=choice)
+        elif choice or (table.normalisation and choice is None):
+            like = learned_alikeness(encoded, kinds, said, usual="text" if choice else "unchanged")
+        if table.hierarchy is not None:
+            like = replace(like, ancestors=ancestors_of(table.hierarchy))
+    if not like:
+        return encoded, []
+    encoded, found = encoded.with_alike(replace(like, lists_claims=encoded.is_in_memory))
+    originals = with_merged_originals(table.originals, found, encoded.names.sources)
+    changes, notes = merged_notes(found)
+    changes = changes.select(
+        "attribute", pl.lit("text").alias("kind"), "before", "after",
+        pl.lit("merged").alias("change"), "claims",
+    )  # fmt: skip
+    together = changes if table.changes is None else pl.concat([table.changes, changes])
+    return replace(encoded, alikeness=like, changes=together, originals=originals), notes
 
 
 def answer(
@@ -397,6 +450,7 @@ def answer(
                 columns=dict(table.columns),
                 plans=tuple(table.plans),
                 no_value=tuple(table.no_value),
+                alikeness=encoded.alikeness,
                 claims=encoded if before is None else before.claims,
                 until=encoded.until if before is None else max(before.until, encoded.until),
                 clock=0.0 if before is None else before.clock,
@@ -461,7 +515,9 @@ def _tabulated(
     description = algorithm.describe(learned.state, counts)
     tables = tabulate(
         encoded, judged, learned, description, min_plausibility,
-        n_learned=n_learned, changes=table.changes, originals=table.originals,
+        n_learned=n_learned,
+        changes=table.changes if encoded.changes is None else encoded.changes,
+        originals=table.originals if encoded.originals is None else encoded.originals,
     )  # fmt: skip
     timer.stop("tabulate")
     notes, sources = [*prepared.notes], as_text(encoded.names.sources).to_list()
@@ -474,6 +530,7 @@ def _tabulated(
         parameters=describe_parameters(algorithm),
         kind=table.kind,
         normalisation=table.normalisation,
+        alikeness=None if encoded.alikeness is None else encoded.alikeness.to_json(),
         input=Input(
             origin=table.origin,
             columns=dict(table.columns),
@@ -641,7 +698,7 @@ def _is_read_by_spark(claims: object) -> bool:
 
 def _prepare_like(fitted: Fitted, table: AnyClaims, engine: Engine, progress: Progress) -> Prepared:
     """Read and encode new claims, and number their names as those of an earlier fit are."""
-    prepared = prepare(table, engine=engine, progress=progress)
+    prepared = prepare(table, engine=engine, progress=progress, like=fitted.alikeness)
     if prepared.encoded.names.n_unnumbered and not fitted.names.n_unnumbered:
         raise TooLarge(
             f"{table.origin}: the fit has "

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from veracity.encoding.block import Block
 from veracity.errors import ParameterError
 from veracity.naming import as_text
 
@@ -117,6 +118,16 @@ def similar_pairs(
     if isinstance(similarity, Likeness):
         return SimilarPairs(fact, other, similarity.of_pairs(values, fact, other))
     return SimilarPairs(fact, other, _one_by_one(values.to_list(), fact, other, similarity))
+
+
+def with_partials(pairs: SimilarPairs, block: Block) -> SimilarPairs:
+    """Set the similarity of two values of which one says less to 1: what it says, it says alike."""
+    if not block.has_partials:
+        return pairs
+    less, whole = block.fact_of_partial, block.whole_of_partial
+    key = np.minimum(less, whole) * block.n_facts + np.maximum(less, whole)
+    own = np.minimum(pairs.fact, pairs.other) * block.n_facts + np.maximum(pairs.fact, pairs.other)
+    return pairs._replace(similarity=np.where(np.isin(own, key), 1.0, pairs.similarity))
 
 
 def pairs_within(first_fact_of_item: IntArray, most_values: int) -> tuple[IntArray, IntArray]:

@@ -43,6 +43,7 @@ from veracity.values import (
     covers,
     grains,
     similar_pairs,
+    with_partials,
 )
 
 
@@ -236,7 +237,8 @@ class AccuSim(Accu):
     def pairs(self, block: Block, state: Accuracies) -> SimilarPairs:
         """Compare the values of each item."""
         values = state.labels.gather(block.label_of_fact)
-        return similar_pairs(values, block.first_fact_of_item, self.similarity, self.most_values)
+        found = similar_pairs(values, block.first_fact_of_item, self.similarity, self.most_values)
+        return with_partials(found, block)
 
     def weigh(self, block: Block, state: Accuracies, memory: Memory = None) -> Weights:
         """C*(c) = C(c) + influence · Σ similarity(c, c') C(c') over the item's other values."""

@@ -80,6 +80,8 @@ class Description:
     """Effects of features of sources and of items, by rate."""
     notes: tuple[str, ...] = ()
     """Sentences on how the state was learned."""
+    habit: FloatArray | None = None
+    """How often each source tells a value in part, of the right ones that can be."""
     findings: Mapping[str, str] = field(default_factory=dict)
     """Reasons to doubt the answer that show in the state, by the name of their check."""
 

@@ -42,9 +42,14 @@ def mixed(block: Block, weights: Weights, other: FloatArray) -> Weights:
     none = np.clip(none, SMALLEST, 1.0 - SMALLEST)
     score, first = scores(block, weights), block.first_fact_of_item[:-1]
     divisor = _divisor(block, score, wanted / (1.0 - none))
+    partly = weights.partly
+    if partly is not None:
+        support, fact, weight = partly
+        partly = support, fact, weight / divisor[block.item_of_fact[fact]]
     claimed = np.logaddexp.reduceat(score / np.repeat(divisor, block.n_facts_of_item), first)
     return weights._replace(
         of_claim=weights.of_claim / np.repeat(divisor, block.n_supports_of_item),
+        partly=partly,
         unclaimed=claimed + np.log(none / (1.0 - none)),
     )
 

@@ -43,7 +43,8 @@ class Weights(NamedTuple):
     otherwise: by the claim, not the source (`of_claim`, one per support, for `support`); by what is
     claimed and what is true (`confusion`, times `of_claim` if there is one); or a claim also adds a
     share of its weight to the facts paired with its own (`pairs`: fact, other fact, share). Mostly
-    that goes both ways; if `pairs_are_one_way`, the other fact adds to the fact alone.
+    that goes both ways; if `pairs_are_one_way`, the other fact adds to the fact alone. A claim that
+    says less than other facts adds to these (`partly`: support, fact, weight).
     """
 
     rule: Rule
@@ -56,6 +57,7 @@ class Weights(NamedTuple):
     of_claim: FloatArray | None = None
     pairs: tuple[IntArray, IntArray, FloatArray] | None = None
     pairs_are_one_way: bool = False
+    partly: tuple[IntArray, IntArray, FloatArray] | None = None
     confusion: FloatArray | None = None
     """Logarithms, [source, label that is true, label that is claimed]."""
     shrink_of_item: FloatArray | None = None
@@ -85,6 +87,11 @@ def scores(block: Block, weights: Weights) -> FloatArray:
         own = kernels.sum_votes(block, weights.oppose, weights.support - weights.oppose)
     if weights.pairs is not None:
         own = with_paired(own, weights.pairs, one_way=weights.pairs_are_one_way)
+    if weights.partly is not None:
+        support, fact, weight = weights.partly
+        if block.has_shares:
+            weight = weight * block.share_of_support[support]
+        own = own + np.bincount(fact, weight, block.n_facts)
     return np.asarray(weights.prior + own, dtype=np.float64)
 
 

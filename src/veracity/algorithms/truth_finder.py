@@ -20,7 +20,14 @@ from veracity.encoding.block import Block, FloatArray
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Survey
 from veracity.trees import BySource
-from veracity.values import BY_KIND, MOST_VALUES, Similarity, SimilarPairs, similar_pairs
+from veracity.values import (
+    BY_KIND,
+    MOST_VALUES,
+    Similarity,
+    SimilarPairs,
+    similar_pairs,
+    with_partials,
+)
 
 LEAST_DOUBT = float(np.finfo(np.float64).epsneg)
 """Smallest doubt in a source, since a trust of one would outweigh any number of others."""
@@ -111,7 +118,8 @@ class TruthFinder(Algorithm[Doubts]):
         if self.similarity is None or state.has_denials:
             return SimilarPairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
         values = state.labels.gather(block.label_of_fact)
-        return similar_pairs(values, block.first_fact_of_item, self.similarity, self.most_values)
+        found = similar_pairs(values, block.first_fact_of_item, self.similarity, self.most_values)
+        return with_partials(found, block)
 
     def weigh(self, block: Block, state: Doubts, memory: Memory = None) -> Weights:
         """Return gamma tau(s), which similar facts share, or its negative for a denial.

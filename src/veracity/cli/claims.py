@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from veracity.cli.options import (
+    ALIKE,
     CLAIMS,
     ENGINE,
     LOCAL,
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     cls=Command, epilog=example("veracity discover claims.csv --out run/ --columns source=website")
 )
 @claims_argument
-@takes(*CLAIMS, "known", "truth_columns", "algorithm", "parameters", "prior", "source_features")
-@takes("item_features", "min_plausibility", *ENGINE)
+@takes(*CLAIMS, *ALIKE, "known", "truth_columns", "algorithm", "parameters", "prior")
+@takes("source_features", "item_features", "min_plausibility", *ENGINE)
 @result_option
 @takes("force", "fail_on", "as_json")
 def discover(

@@ -186,7 +186,7 @@ SERIOUS = "serious"
 FAILED = 3
 """Exit code if there is a finding that ``--fail-on`` names."""
 
-FLAGS = {"as_json": "--json", "parameters": "--set"}
+FLAGS = {"as_json": "--json", "parameters": "--set", "alike": "--alike/--no-alike"}
 """Names of options that differ from the names of their parameters in Python."""
 
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
@@ -230,6 +230,16 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "After =, kinds of attributes: time, date, datetime, number, identifier, text or "
             "unchanged. With a source, as in =weight:acme=comma+kg, how it writes: comma, point, "
             "day first, month first or a unit.",
+        },
+        "alike": {
+            "default": None,
+            "help": "Merge values that say the same, and count those that say less as brief forms "
+            "of fuller ones; done by default where values are normalised.",
+        },
+        "hierarchy": {
+            "metavar": "TABLE",
+            "help": "A table of values and their parents, such as towns and regions: a claim of a "
+            "region counts for each place in it.",
         },
         "no_value": {
             "multiple": True, "metavar": "TEXT",
@@ -392,6 +402,9 @@ TABLE = ("columns", "wide", "source_from", "samples", "encoding")
 CLAIMS = ("kind", *TABLE, "normalise", "no_value")
 """Options of new claims."""
 
+ALIKE = ("alike", "hierarchy")
+"""Options of values that are alike."""
+
 LOCAL = ("threads", "memory", "spill")
 ENGINE = ("engine", "master", *LOCAL)
 
@@ -455,7 +468,9 @@ def chosen_engine(options: dict[str, Any]) -> Any:
 
 def chosen_reading(options: dict[str, Any]) -> dict[str, Any]:
     """Remove and return the options that say how claims are read: see `ReadArguments`."""
-    given: dict[str, Any] = {name: options.pop(name) for name in CLAIMS if name in options}
+    given: dict[str, Any] = {
+        name: options.pop(name) for name in (*CLAIMS, *ALIKE) if name in options
+    }
     if isinstance(given.get("normalise"), dict):
         given["normalise"] = _kinds_by_attribute(given["normalise"])
     return {**given, "columns": given["columns"] or {}}
@@ -489,7 +504,7 @@ def being_read(claims: Any, how: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     Return the claims, and the options that opening them still needs.
     """
     is_file = isinstance(claims, str) and claims.endswith(".parquet") and os.path.isfile(claims)  # noqa: PTH113
-    if not is_file or how["normalise"] is not False:
+    if not is_file or how["normalise"] is not False or how.get("alike"):
         return claims, how
     options = importlib.import_module("veracity.reading.options").ReadOptions(**how)
     stream = importlib.import_module("veracity.reading.claims").open_claims(claims, options)

@@ -30,6 +30,9 @@ NO_MARKS: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
 NO_KINDS: NDArray[np.int32] = np.empty(0, dtype=np.int32)
 """The kinds of items without features."""
 
+NO_PARTIALS: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+NO_DIVISIBLE: BoolArray = np.empty(0, dtype=np.bool_)
+
 
 class Block(NamedTuple):
     """Some items with all claims about them, as arrays: all that a kernel sees.
@@ -63,6 +66,14 @@ class Block(NamedTuple):
     are empty if all claims count in full."""
     kind_of_item: IntArray = NO_KINDS
     """The kind of each item, found from its features; empty where there are no features."""
+    first_partial_of_fact: IntArray = NO_PARTIALS
+    rank_of_partial: IntArray = NO_PARTIALS
+    """The facts of the item that say less than each fact, as places in the item. Both arrays are
+    empty unless values are alike."""
+    is_divisible_of_fact: BoolArray = NO_DIVISIBLE
+    """True for values that a source could tell in part."""
+    told_of_fact: IntArray = NO_PARTIALS
+    """The row of each fact in the spellings that were stored before values were merged."""
     number: int = 0
     """The place of this block among all: tallies are merged in this order."""
 
@@ -80,6 +91,30 @@ class Block(NamedTuple):
     def n_facts_of_item(self) -> IntArray:
         """Count the facts of each item."""
         return np.diff(self.first_fact_of_item)
+
+    @property
+    def has_partials(self) -> bool:
+        """Return True if a fact says less than another of its item."""
+        return len(self.rank_of_partial) > 0
+
+    @property
+    def whole_of_partial(self) -> IntArray:
+        """Return the fact that says all, of each pair of facts of which one says less."""
+        return np.repeat(np.arange(self.n_facts), np.diff(self.first_partial_of_fact))
+
+    @property
+    def fact_of_partial(self) -> IntArray:
+        """Return the fact that says less, of each such pair."""
+        first = self.first_fact_of_item[self.item_of_fact[self.whole_of_partial]]
+        return np.asarray(first + self.rank_of_partial)
+
+    def as_far_as_told(self, plausibility: FloatArray) -> FloatArray:
+        """Return how plausible each fact is as far as it goes, or one that says more."""
+        if not self.has_partials:
+            return plausibility
+        more = plausibility[self.whole_of_partial]
+        added = np.bincount(self.fact_of_partial, more, self.n_facts)
+        return np.asarray(np.minimum(plausibility + added, 1.0))
 
     @property
     def n_voices_of_item(self) -> IntArray:
@@ -187,7 +222,11 @@ class Block(NamedTuple):
             "voice": slice(voices[0], voices[-1]),
         }
         begins = facts - facts[0], supports - supports[0], voices - voices[0]
-        part = self._taken(rows, *begins)._replace(number=number)
+        partials = self.first_partial_of_fact[facts[0] : facts[-1] + 1]
+        if len(partials):
+            rows["partial"] = slice(partials[0], partials[-1])
+            partials = partials - partials[0]
+        part = self._taken(rows, *begins)._replace(number=number, first_partial_of_fact=partials)
         if self.source_of_voice is self.source_of_support:  # one array, if nobody names two
             part = part._replace(source_of_voice=part.source_of_support)
         return part
@@ -199,7 +238,11 @@ class Block(NamedTuple):
         support, first_support_of_fact = in_groups(self.first_support_of_fact, fact)
         voice, first_voice_of_item = in_groups(self.first_voice_of_item, item)
         rows = {"item": item, "fact": fact, "support": support, "voice": voice}
-        return self._taken(rows, first_fact_of_item, first_support_of_fact, first_voice_of_item)
+        partials = self.first_partial_of_fact
+        if len(partials):
+            rows["partial"], partials = in_groups(partials, fact)
+        taken = self._taken(rows, first_fact_of_item, first_support_of_fact, first_voice_of_item)
+        return taken._replace(first_partial_of_fact=partials)
 
     def _taken(
         self,
@@ -231,7 +274,7 @@ class Block(NamedTuple):
                 [getattr(block, name) for block in blocks]
             )
             for name in cls._fields
-            if name not in ("source_of_voice", "number")
+            if name not in ("source_of_voice", "number") and len(getattr(blocks[0], name))
         }
         columns["source_of_voice"] = columns["source_of_support"]
         if not all(block.source_of_voice is block.source_of_support for block in blocks):
@@ -265,6 +308,9 @@ class Block(NamedTuple):
             source_of_support=self.source_of_support[is_most],
             known_of_fact=self.known_of_fact[is_left],
             label_of_fact=self.label_of_fact[is_left],
+            first_partial_of_fact=NO_PARTIALS,
+            rank_of_partial=NO_PARTIALS,
+            is_divisible_of_fact=NO_DIVISIBLE,
         )
         return left, is_left
 

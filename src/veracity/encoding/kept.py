@@ -102,6 +102,10 @@ class KeptParts(LazySequence[Partition]):
         """Replace the blocks by those with the known truths."""
         return PartitionsInMemory(self).with_blocks(blocks)
 
+    def with_merged(self, blocks: Iterable[Block]) -> PartitionsInMemory:
+        """Replace the blocks by those in which values are merged."""
+        return PartitionsInMemory(self).with_merged(blocks)
+
     def renumbered(self, places: Places) -> PartitionsInMemory:
         """Replace the numbers that are shared across blocks."""
         return PartitionsInMemory(self).renumbered(places)

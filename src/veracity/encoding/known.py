@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,9 @@ from veracity.io.table_file import unguarded
 from veracity.naming import as_text
 from veracity.printing import counted, in_short
 from veracity.reading.roles import Kind, comparable, in_type_of, keys_of, simple_name
+
+if TYPE_CHECKING:
+    from veracity.alike import Alikeness
 
 MOST_COMPARED = 10_000
 """Names of more attributes than this are not compared by their spelling."""
@@ -31,14 +34,17 @@ class Matched(NamedTuple):
     notes: list[str]
 
 
-def match_truths(facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind) -> Matched:
+def match_truths(
+    facts: pl.DataFrame, truths: pl.DataFrame, kind: Kind, alikeness: Alikeness | None = None
+) -> Matched:
     """Bring truths to the types of the facts; drop those that contradict, or match no item.
 
-    Attributes of truths are ignored if the claims have none; missing ones are taken as empty.
+    Attributes of truths are ignored if the claims have none; missing ones are taken as empty. A
+    truth that is alike to a claimed value is taken for it.
     """
     of_attributes = _notes_of_attributes(facts, truths)
     facts, truths, n_contradicting = _alike(facts, truths, kind)
-    matched = _about_items_of(facts, truths)
+    matched = _as_alike(_about_items_of(facts, truths), facts, alikeness)
     notes = [*of_attributes, *_notes(kind, n_contradicting, truths, len(matched))]
     return Matched(facts, matched, keys_of(facts), notes)
 
@@ -87,6 +93,21 @@ def _as_claimed(truths: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
 def _about_items_of(facts: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:
     keys = keys_of(facts)
     return truths.join(facts.select(keys), on=keys, how="semi")
+
+
+def _as_alike(
+    truths: pl.DataFrame, facts: pl.DataFrame, alikeness: Alikeness | None
+) -> pl.DataFrame:
+    """Replace truths by the claimed values of their items that mean the same."""
+    if alikeness is None or truths.schema["value"] != pl.String or not len(truths):
+        return truths
+    keys = keys_of(facts)
+    claimed = facts.group_by(keys, maintain_order=True).agg(claimed="value")
+    joined = truths.join(claimed, on=keys, how="left", maintain_order="left")
+    attribute = as_text(truths["attribute"]).fill_null("") if "attribute" in keys else [""]
+    names = list(attribute) * (1 if "attribute" in keys else len(truths))
+    rows = zip(names, truths["value"], joined["claimed"].to_list(), strict=True)
+    return truths.with_columns(value=pl.Series([alikeness.same(*row) for row in rows]))
 
 
 def _notes_of_attributes(facts: pl.DataFrame, truths: pl.DataFrame) -> list[str]:
@@ -142,7 +163,7 @@ def with_known(encoded: Encoded, truths: pl.DataFrame) -> tuple[Encoded, list[st
     A fact is known to be true (1) or false (0), or `UNKNOWN` where its item is not known.
     """
     truths, renamed = in_names_of_claims(truths, encoded.names.attributes)
-    look = KnownInPartition(truths, encoded.kind, encoded.are_numbers)
+    look = KnownInPartition(truths, encoded.kind, encoded.are_numbers, encoded.alikeness)
     known, counts = encoded.with_known_truths(look)
     _, alike, n_contradicting = _alike(
         encoded.example.facts, truths, encoded.kind, are_numbers=encoded.are_numbers
@@ -177,11 +198,12 @@ class KnownInPartition:
     truths: pl.DataFrame
     kind: Kind
     are_numbers: bool
+    alikeness: Alikeness | None = None
 
     def __call__(self, part: Partition) -> tuple[Block, KnownCount]:
         """Mark the known truths of a block; also count them."""
         facts, alike, _ = _alike(part.facts, self.truths, self.kind, are_numbers=self.are_numbers)
-        matched = _about_items_of(facts, alike)
+        matched = _as_alike(_about_items_of(facts, alike), facts, self.alikeness)
         block, n_claimed = _with_known(part.block, facts, matched, self.kind)
         n_items = int(np.count_nonzero(block.is_known))
         return block, KnownCount(len(matched), len(matched) - n_claimed, n_items)

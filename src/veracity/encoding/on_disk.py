@@ -378,6 +378,8 @@ class BlocksOnDisk(LazySequence[Block]):
     memory: int
     """Bytes of it that may be used."""
     n_blocks: int
+    name: str = "block"
+    """Name under which the blocks are stored."""
     known: str | None = None
     """Name under which known truths are stored."""
     places: tuple[Places, ...] = field(default=())
@@ -387,7 +389,7 @@ class BlocksOnDisk(LazySequence[Block]):
 
     def at(self, number: int) -> Block:
         """Map the block at a place."""
-        block: Block = self.store.get("block", number)
+        block: Block = self.store.get(self.name, number)
         if self.known is not None:
             known_of_fact, known_number, kind = self.store.get(self.known, number)
             block = block._replace(
@@ -411,7 +413,7 @@ class PartitionsOnDisk(LazySequence[Partition]):
         """Map the partition at a place."""
         store = self.blocks.store
         items, values = store.get("items", number), store.get("values", number)
-        return Partition(self.blocks[number], items, values)
+        return Partition.of(self.blocks[number], items, values)
 
     def with_any(self, items: MarkedItems) -> Iterable[Partition]:
         """Yield the partitions that may have some of these items; no other is read."""
@@ -432,6 +434,13 @@ class PartitionsOnDisk(LazySequence[Partition]):
             known = block.known_of_fact, block.known_number_of_item, block.kind_of_item
             self.blocks.store.put(name, number, known)
         return replace(self, blocks=replace(self.blocks, known=name))
+
+    def with_merged(self, blocks: Iterable[Block]) -> PartitionsOnDisk:
+        """Store blocks in which values are merged."""
+        name = f"merged {uuid4().hex}"
+        for number, block in enumerate(blocks):
+            self.blocks.store.put(name, number, block)
+        return replace(self, blocks=replace(self.blocks, name=name, places=()))
 
     def renumbered(self, places: Places) -> PartitionsOnDisk:
         """Replace the numbers that are shared across blocks."""

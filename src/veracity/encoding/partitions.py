@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,9 @@ from veracity.io.memory import claims_that_fit
 from veracity.kernels.reference import in_groups
 from veracity.reading.clean import NO_TIME
 from veracity.reading.roles import Kind, numbers_in
+
+if TYPE_CHECKING:
+    from veracity.alike import Alikeness
 
 CLAIMS_PER_BLOCK = 1 << 19
 """Usual size of a block: large enough for a thread, small enough that a million claims make two
@@ -73,6 +76,13 @@ class Partition:
     block: Block
     items: pl.DataFrame
     values: pl.Series | None
+
+    @staticmethod
+    def of(block: Block, items: pl.DataFrame, values: pl.Series | None) -> Partition:
+        """Return a block with the names stored for it: of merged spellings, those that are told."""
+        if values is not None and len(block.told_of_fact):
+            values = values.gather(block.told_of_fact)
+        return Partition(block, items, values)
 
     @property
     def facts(self) -> pl.DataFrame:
@@ -191,6 +201,10 @@ class Partitions(Protocol):
         """Replace the blocks by those with the known truths."""
         ...
 
+    def with_merged(self, blocks: Iterable[Block]) -> Partitions:
+        """Replace the blocks by those in which values are merged."""
+        ...
+
     def renumbered(self, places: Places) -> Partitions:
         """Replace the numbers that are shared across blocks."""
         ...
@@ -222,6 +236,11 @@ class PartitionsInMemory(tuple[Partition, ...]):
         """Replace the blocks by those with the known truths."""
         pairs = zip(self, blocks, strict=True)
         return PartitionsInMemory(replace(part, block=block) for part, block in pairs)
+
+    def with_merged(self, blocks: Iterable[Block]) -> PartitionsInMemory:
+        """Replace the blocks by those in which values are merged."""
+        pairs = zip(self, blocks, strict=True)
+        return PartitionsInMemory(Partition.of(b, part.items, part.values) for part, b in pairs)
 
     def renumbered(self, places: Places) -> PartitionsInMemory:
         """Replace the numbers that are shared across blocks."""
@@ -287,6 +306,12 @@ class Encoded:
     notes: tuple[str, ...] = field(default=())
     until: float = NO_TIME
     """Newest time of a claim."""
+    alikeness: Alikeness | None = None
+    """The kinds of alikeness by which values were merged, if they were."""
+    changes: pl.DataFrame | None = None
+    """The values that normalising changed, and those that were merged with others."""
+    originals: pl.DataFrame | None = None
+    """The claims whose values changed, with both spellings, if they fit in memory."""
 
     @property
     def blocks(self) -> Sequence[Block]:
@@ -475,6 +500,20 @@ class Encoded:
                 yield block
 
         return self.with_known(blocks()), counts
+
+    def with_alike(
+        self, look: Callable[[Partition], tuple[Block, Count]]
+    ) -> tuple[Encoded, list[Count]]:
+        """Let `look` merge the values of each block that are alike; also return its counts."""
+        counts: list[Count] = []
+
+        def blocks() -> Iterator[Block]:
+            for part in self.parts:
+                block, count = look(part)
+                counts.append(count)
+                yield block
+
+        return replace(self, parts=self.parts.with_merged(blocks())), counts
 
     def with_known(self, known: Iterable[Block]) -> Encoded:
         """Replace the blocks by those with the known truths."""

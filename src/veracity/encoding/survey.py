@@ -93,6 +93,8 @@ class Survey(NamedTuple):
     kind: Kind
     names: Names
     counted: Counted
+    has_hierarchy: bool = False
+    """True if a user said which values say less than others: there are more than are claimed."""
     share_new: float = 1.0
     """Share of the claims that an update looks at; the others were learned from before."""
 

@@ -108,7 +108,7 @@ class Report(NamedTuple):
 def partition_of(part: Part) -> Partition:
     """Return a part, where it lies, as a partition."""
     rest = part.rest
-    return Partition(part.block, rest.items, rest.values)
+    return Partition.of(part.block, rest.items, rest.values)
 
 
 def encode_on_spark(
@@ -301,6 +301,10 @@ class PartitionsOnSpark:
         """Return the parts, on this machine, with the known truths in their blocks."""
         return self._all.with_blocks(blocks)
 
+    def with_merged(self, blocks: Iterable[Block]) -> PartitionsInMemory:
+        """Return the parts, on this machine, with blocks in which values are merged."""
+        return self._all.with_merged(blocks)
+
     def with_step(self, step: Callable[[Block, Rest], Block]) -> PartitionsOnSpark:
         """Return the parts with blocks that a step changes."""
         return replace(self, steps=(*self.steps, (uuid4().hex, step)))
@@ -484,10 +488,26 @@ class EncodedOnSpark(Encoded):
         counts = self.parts.fetched(lambda part, answer: look(part)[1])
         sent = self.parts.made.send(look)
         parts = self.parts.with_step(
-            lambda block, rest: sent.content(Partition(block, rest.items, rest.values))[0]
+            lambda block, rest: sent.content(Partition.of(block, rest.items, rest.values))[0]
         )
         n_known = sum(count.items for count in counts)
         return replace(self, parts=parts, n_known_items=n_known), counts
+
+    def with_alike(self, look: Callable[[Partition], Any]) -> tuple[Encoded, list[Any]]:
+        """Let `look` merge the values of each block that are alike; also return its counts."""
+
+        def counted(part: Partition, answer: Any) -> tuple[Any, Counts]:
+            block, found = look(part)
+            sizes = block.n_facts, len(block.source_of_support), int(block.mark_of_item.min())
+            return found, Counts(block.n_items, *sizes)
+
+        found = self.parts.fetched(counted)
+        sent = self.parts.made.send(look)
+        parts = self.parts.with_step(
+            lambda block, rest: sent.content(Partition.of(block, rest.items, rest.values))[0]
+        )
+        parts = replace(parts, counts=tuple(counts for _, counts in found))
+        return replace(self, parts=parts), [own for own, _ in found]
 
     @property
     def n_items(self) -> int:
@@ -544,7 +564,7 @@ class EncodedOnSpark(Encoded):
     ) -> tuple[Encoded, Any]:
         """Bring all or some items to this machine, with the answers."""
         parts, found = self.parts.fetch(choose, answers)
-        return Encoded(self.kind, self.names, parts, self.notes), found
+        return Encoded(self.kind, self.names, parts, self.notes, alikeness=self.alikeness), found
 
     def summed(self, look: Callable[[Block, Any], Any], answers: Any) -> Any:
         """Add up the results of a pass over all blocks and their answers, on the executors."""

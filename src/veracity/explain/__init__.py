@@ -80,6 +80,9 @@ class Why(Shown):
 THE_VOTE = "(the vote)"
 """Text in the column `claimed` for a vote that is added to the claims."""
 
+SAYS_LESS = " (says less)"
+"""Mark of a claim, in the column `claimed`, that counts for a value that says more."""
+
 SCALES = {"softmax": "log-odds", "sigmoid": "log-odds", "estimate": "numbers"}
 """Unit of scores, by rule; votes for all others."""
 
@@ -243,9 +246,11 @@ def _rows(result: Result, item: Item, fact: int, added: Contribution) -> pl.Data
     claim = added.claim[shown]
     source = item.source_of_claim[claim]
     told = result.tables.sources.select(pl.col("^(source|tpr|fpr|accuracy|trust)$"))[source]
-    rows = told.with_columns(
-        _claimed(item, claim), weight=added.weight[shown], claims=pl.lit(1, pl.Int64)
-    )
+    claimed = _claimed(item, claim)
+    if item.weights is not None and item.weights.partly is not None:
+        says_less = pl.Series(item.fact_of_claim[claim] != fact)
+        claimed = (claimed + SAYS_LESS).zip_with(says_less, claimed)
+    rows = told.with_columns(claimed, weight=added.weight[shown], claims=pl.lit(1, pl.Int64))
     if len(rest):
         summed = pl.DataFrame({"weight": [added.weight[rest].sum()], "claims": [len(rest)]})
         rows = pl.concat([rows, summed], how="diagonal")

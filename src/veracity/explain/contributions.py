@@ -172,7 +172,11 @@ class Item:
         if self.weights.confusion is not None:
             return Contribution(np.arange(len(self.fact_of_claim)), self._confused(fact))
         own = np.flatnonzero(self.fact_of_claim == fact)
-        parts = [Contribution(own, self.support[own]), *self._from_similar(fact)]
+        parts = [
+            Contribution(own, self.support[own]),
+            *self._from_similar(fact),
+            *self._from_partial(fact),
+        ]
         others = self._voices_without(fact)
         if self.oppose[others].any():
             parts.append(Contribution(others, self.oppose[others]))
@@ -230,6 +234,14 @@ class Item:
                 claims = np.flatnonzero(self.fact_of_claim == of[pair])
                 found.append(Contribution(claims, self.support[claims] * share[pair]))
         return found
+
+    def _from_partial(self, fact: int) -> list[Contribution]:
+        """Return the contributions of claims that say less than this fact."""
+        if self.weights is None or self.weights.partly is None:
+            return []
+        support, whole, weight = self.weights.partly
+        own = whole == fact
+        return [Contribution(support[own], (weight * self.share_of_claim[support])[own])]
 
     def _voices_without(self, fact: int) -> IntArray:
         """Return the first claim of every source that makes none about this fact."""

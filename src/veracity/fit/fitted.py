@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from veracity import trees
 from veracity.algorithms.base import Algorithm, Description
+from veracity.alike import Alikeness
 from veracity.encoding.names import Names
 from veracity.encoding.partitions import Encoded
 from veracity.encoding.survey import Counted, Survey
@@ -54,6 +55,8 @@ class Fitted:
         Texts that mean "no value".
     history
         The accuracy of each source in every batch of claims: see `Result.history`.
+    alikeness
+        The kinds of alikeness by which values were merged, if they were.
     claims
         The claims it was learned from, if they are at hand. Take them away with
         ``dataclasses.replace(fitted, claims=None)`` to keep a few numbers per source only.
@@ -77,6 +80,7 @@ class Fitted:
     watch: Watch | None = None
     """Counts by which a change of a source is noticed; None if claims are numbers."""
     history: pl.DataFrame | None = None
+    alikeness: Alikeness | None = None
     claims: Encoded | None = field(default=None, compare=False)
     until: float = NO_TIME
     clock: float = 0.0

@@ -129,7 +129,7 @@ def _sums(
     kind: str,
     n_kinds: int,
 ) -> _Sums:
-    plausibility, doubt = judged
+    plausibility, doubt = block.as_far_as_told(judged[0]), judged[1]
     tells = ((block.n_voices_of_fact > 1) | (block.known_of_fact != UNKNOWN)).astype(np.float64)
     unsure = plausibility * (1.0 - plausibility) * tells
     numbers = [plausibility, np.ones(block.n_facts), plausibility * tells, unsure, tells]

@@ -136,7 +136,10 @@ def _merged(
     )
     notes = [counted(*count) for count in counts if count[0]]
     numbered = (replace(part, block=part.block._replace(number=n)) for n, part in enumerate(parts))
-    return replace(new, parts=PartitionsInMemory(numbered)), tuple(notes)
+    together = replace(new, parts=PartitionsInMemory(numbered))
+    if new.alikeness is not None:  # old and new spellings meet
+        together, _ = together.with_alike(new.alikeness)
+    return together, tuple(notes)
 
 
 def faded(before: Fitted, half_life: HalfLife, n_new: int, until: float) -> Fitted:

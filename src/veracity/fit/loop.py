@@ -49,7 +49,8 @@ class Learned:
 def survey_of(held: Blocks, encoded: Encoded) -> Survey:
     """Count the claims of each source, and make the other inputs with which an algorithm starts."""
     found = held.sweep(_count, encoded.names.n_sources, Turn())
-    return Survey(encoded.kind, encoded.names, found)
+    has_hierarchy = encoded.alikeness is not None and bool(encoded.alikeness.ancestors)
+    return Survey(encoded.kind, encoded.names, found, has_hierarchy)
 
 
 def _count(block: Block, n_sources: int, turn: Turn) -> tuple[Counted, Any]:

@@ -11,6 +11,7 @@ import polars as pl
 
 from veracity.algorithms.numbers import BELOW_ONE, LARGEST
 from veracity.algorithms.parameters import require_at_least, require_share
+from veracity.alike import Alikeness, kinds_of, learned_alikeness
 from veracity.encoding.block import SAME, BoolArray, FloatArray
 from veracity.encoding.known import Matched, in_names_of_claims, match_truths, note_count
 from veracity.encoding.partitions import Partition
@@ -83,6 +84,7 @@ def evaluate(
     threshold: float | None = None,
     tolerance: float | None = None,
     encoding: str = "utf-8",
+    alike: bool | None = None,
 ) -> Evaluation:
     """Compare a result with known truths.
 
@@ -107,6 +109,9 @@ def evaluate(
         default, a tenth of the truths' standard deviation.
     encoding
         The encoding of text files.
+    alike
+        True if a value that means the same as the truth is right. By default, it is if the run
+        merged values that are alike.
 
     Examples
     --------
@@ -123,6 +128,7 @@ def evaluate(
         threshold=threshold,
         tolerance=tolerance,
         encoding=encoding,
+        alike=alike,
     )
     table = None
     if "attribute" in scored.columns:
@@ -142,6 +148,7 @@ def score_truths(
     threshold: float | None = None,
     tolerance: float | None = None,
     encoding: str = "utf-8",
+    alike: bool | None = None,
 ) -> tuple[pl.DataFrame, list[str]]:
     """Return one row per item or fact with a known truth, and notes; `evaluate` summarises these.
 
@@ -156,12 +163,13 @@ def score_truths(
     if result.fitted is not None:
         truths, renamed = in_names_of_claims(truths, result.fitted.names.attributes)
         notes = [*notes, *renamed]
+    alikeness = _alikeness(result, alike=alike)
     result = result.fetch(
         ItemsAmong(truths),
         "no known truth can be compared with the result: there are no claims about these items; "
         "are the names the same?",
     )
-    matched = match_truths(result.tables.facts, truths, result.kind)
+    matched = match_truths(result.tables.facts, truths, result.kind, alikeness)
     scored = _scored(result, matched, threshold, tolerance)
     if scored.is_empty():
         raise NoClaims(
@@ -169,6 +177,17 @@ def score_truths(
             f"({'; '.join([*notes, *matched.notes]) or 'there is none'})"
         )
     return scored, [*notes, *matched.notes, *_known_notes(result, scored, matched.keys)]
+
+
+def _alikeness(result: Result, *, alike: bool | None) -> Alikeness | None:
+    """Return how values of the run are alike; if it did not merge them, found out if `alike`."""
+    own = None if result.fitted is None else result.fitted.alikeness
+    if alike is False or result.kind != "categorical":
+        return None
+    if alike and own is None and result.encoded is not None:
+        kinds = kinds_of(result.run.normalisation)
+        own = learned_alikeness(result.encoded, kinds, {}, usual="text")
+    return own
 
 
 def truths_for(

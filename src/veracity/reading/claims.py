@@ -42,7 +42,7 @@ from veracity.reading.normalise import (
     look,
     rewriting_of,
 )
-from veracity.reading.options import ReadOptions, SourceFrom, Wide
+from veracity.reading.options import AlikeChoice, ReadOptions, SourceFrom, Wide
 from veracity.reading.plan import ReadPlan, align
 from veracity.reading.roles import Kind, keys_of, parts_of_name, recognised
 from veracity.reading.sniff import Spelling, describe_plans, sniff
@@ -155,6 +155,8 @@ class Claims:
         not fit in memory.
     no_value
         Texts that mean "no value".
+    alike, hierarchy
+        Choice to merge values that are alike, and the table of which say less than others.
     until
         The newest time of a claim, if times were looked at while rows were read.
     """
@@ -165,6 +167,8 @@ class Claims:
     types: Mapping[str, str] = MappingProxyType({})
     encoding: str = "utf-8"
     no_value: Sequence[str] = ()
+    alike: AlikeChoice = None
+    hierarchy: object | None = None
     rows_read = rows_kept = 0
     seconds = 0.0
     until = NO_TIME
@@ -225,6 +229,7 @@ class Claims:
         claims.frame_kind, claims.columns, claims.types = frame_kind, columns, types
         claims.shape, claims.encoding = options.told(wide), options.encoding
         claims.no_value, claims._what = options.no_value, what
+        claims.alike, claims.hierarchy = options.alike, options.hierarchy
         claims._are_samples = options.samples and what == "claims"
         claims._is_text = options.kind == "numeric" and options.normalise is not False  # for now
         formats = describe_plans([plan for _, plan in tables], options.kind)
@@ -434,7 +439,7 @@ def open_claims_like(
     return claims.normalised(known.with_sources, like, memory=memory)
 
 
-def read_claims(
+def read_claims(  # noqa: PLR0913 - every option of reading, by name
     data: object,
     *,
     columns: Columns | None = None,
@@ -445,6 +450,8 @@ def read_claims(
     source_from: SourceFrom | None = None,
     samples: bool = False,
     no_value: Sequence[str] = (),
+    alike: AlikeChoice = None,
+    hierarchy: object | None = None,
 ) -> Claims:
     """Read claims from a path, a frame or anything with an Arrow stream.
 
@@ -478,6 +485,8 @@ def read_claims(
         True if rows of one source about one item are samples: each value counts by its share.
     no_value
         Texts that stand for a missing value, e.g. ``["k.A.", "9999"]``: their rows are left out.
+    alike, hierarchy
+        As `discover` takes them.
     """
     options = ReadOptions(
         columns=columns or {},
@@ -488,6 +497,8 @@ def read_claims(
         source_from=source_from,
         samples=samples,
         no_value=no_value,
+        alike=alike,
+        hierarchy=hierarchy,
     )
     claims = open_claims(data, options)
     _ = claims.rows  # what is wrong with them is an error here

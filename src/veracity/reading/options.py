@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from reprlib import repr as short
 from typing import Any, Literal, TypedDict, get_args
 
 from veracity.errors import ParameterError
 from veracity.reading.normalise import Kinds, Normalise
+from veracity.reading.normalise.alike import ALIKE_KINDS, AlikeKind
 from veracity.reading.roles import CARRYING, CLAIM_COLUMNS, KINDS, Kind, joined_names, recognised
 
 Columns = Mapping[str, Any]
@@ -19,6 +20,10 @@ Wide = Literal["attributes", "sources", "entities", "samples"]
 
 SourceFrom = Literal["filename", "sheet", "table"]
 """Places that may name a source."""
+
+
+AlikeChoice = bool | Mapping[str, AlikeKind] | Callable[[Sequence[str], Sequence[str]], Any] | None
+"""Choice to merge values that are alike; None merges those that are normalised."""
 
 
 class ReadArguments(TypedDict, total=False):
@@ -35,6 +40,8 @@ class ReadArguments(TypedDict, total=False):
     source_from: SourceFrom | None
     samples: bool
     encoding: str | None
+    alike: AlikeChoice
+    hierarchy: object | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +76,10 @@ class ReadOptions:
         True if several rows of a source on one item are samples: each value counts by its share.
     no_value
         Texts that stand for a missing value: their rows are left out.
+    alike
+        Choice to merge values that are alike, the kinds of some attributes, or a function.
+    hierarchy
+        Table, or paths, of which values say less than others.
     """
 
     columns: Columns = field(default_factory=dict)
@@ -82,6 +93,8 @@ class ReadOptions:
     source_from: SourceFrom | None = None
     samples: bool = False
     no_value: Sequence[str] = ()
+    alike: AlikeChoice = None
+    hierarchy: object | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in KINDS:
@@ -96,6 +109,16 @@ class ReadOptions:
             raise ParameterError(
                 "normalise must be True, False, or a mapping from attributes to kinds of values, "
                 f"e.g. {{'departure': 'time'}}; got {short(self.normalise)}"
+            )
+        if isinstance(self.alike, Mapping):
+            is_choice = set(self.alike.values()) <= set(ALIKE_KINDS)
+        else:
+            is_choice = self.alike is None or isinstance(self.alike, bool) or callable(self.alike)
+        if not is_choice:
+            raise ParameterError(
+                "alike must be True, False, a mapping from attributes to "
+                f"{', '.join(ALIKE_KINDS)}, or a function of two lists of values; got "
+                f"{short(self.alike)}"
             )
         texts = [self.no_value] if isinstance(self.no_value, str) else self.no_value
         if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):

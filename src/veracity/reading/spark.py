@@ -28,7 +28,7 @@ from veracity.reading.normalise import (
     look,
 )
 from veracity.reading.normalise.formats import COUNT_KEYS, COUNTS
-from veracity.reading.options import ReadOptions
+from veracity.reading.options import AlikeChoice, ReadOptions
 from veracity.reading.plan import ReadPlan
 from veracity.reading.roles import Kind
 from veracity.reading.sniff import describe_plans, sniff
@@ -62,6 +62,8 @@ class SparkClaims:
     originals: None = None
     no_value: Sequence[str] = ()
     n_without_value: int = 0
+    alike: AlikeChoice = None
+    hierarchy: object | None = None
     rewriting: Rewriting | None = None
     """Mapping of values, if values are normalised."""
 
@@ -172,6 +174,7 @@ def open_on_spark(
     return SparkClaims(
         found, options.kind, origin, columns, tuple(notes), options.encoding, said, types,
         plans=[plan.to_json()], no_value=options.no_value, n_without_value=n_of_text.total(),
+        alike=options.alike, hierarchy=options.hierarchy,
     )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ class Run:
     input: Input
     min_plausibility: float | None = None
     normalisation: Mapping[str, Any] | None = None
+    alikeness: Mapping[str, Any] | None = None
     prevalence: float | None = None
     rounds: int = 0
     converged: bool = True

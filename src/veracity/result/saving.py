@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from veracity._version import __version__
+from veracity.alike import Alikeness
 from veracity.encoding.block import Block
 from veracity.encoding.kept import KeptParts
 from veracity.encoding.names import Names, Places
@@ -344,10 +345,12 @@ class _Reader:
                 f"{self._files.folder}: {FITTED_FILE} does not fit {run.algorithm}: "
                 f"{first_line(error)[:300]}; discover the run again"
             ) from error
-        kept = run.input
+        kept, alike = run.input, run.alikeness
         return replace(
             fitted, columns=kept.columns, no_value=kept.no_value, plans=tuple(kept.plans),
-            history=tables.history, claims=self.kept,
+            history=tables.history,
+            alikeness=None if alike is None else Alikeness.from_json(alike),
+            claims=self.kept,
         )  # fmt: skip
 
 
@@ -489,6 +492,10 @@ class SavedPartitions(LazySequence[Partition]):
     def with_blocks(self, blocks: Iterable[Block]) -> PartitionsInMemory:
         """Replace the blocks by the same blocks with known truths."""
         return PartitionsInMemory(self).with_blocks(blocks)
+
+    def with_merged(self, blocks: Iterable[Block]) -> PartitionsInMemory:
+        """Replace the blocks by those in which values are merged."""
+        return PartitionsInMemory(self).with_merged(blocks)
 
     def renumbered(self, places: Places) -> PartitionsInMemory:
         """Renumber the sources and labels, whose numbers are shared by all blocks."""

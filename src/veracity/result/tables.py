@@ -15,7 +15,7 @@ from veracity.algorithms.numbers import difference
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.rules import ratio
 from veracity.dependence import Copies
-from veracity.encoding.block import SAME, Block, FloatArray
+from veracity.encoding.block import SAME, Block, FloatArray, IntArray
 from veracity.encoding.names import Names
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.fit.judging import Judged, SourceSums
@@ -140,6 +140,8 @@ def tabulate(
     sources = _sources_table(encoded, judged.met, rates)
     if trust is not None:
         sources = sources.with_columns(trust=trust)
+    if description.habit is not None:
+        sources = sources.with_columns(in_part=description.habit)
     sources = _with_intervals(sources, judged.met, encoded.kind, (rates, learned.prior))
     told_copies = None if copies is None else copies_table(encoded.names, copies)
     of_sources, of_items = algorithm.source_features, algorithm.item_features
@@ -211,7 +213,36 @@ def _single_truths(
         tied=pl.col("tied") & ~refuted,
         runner_up=pl.when("contested").then("runner_up"),
     )
+    if min_plausibility is not None and len(block.first_partial_of_fact):
+        truths = _in_part(truths, block, value, (plausibility, best), min_plausibility)
     return _abstain(truths, pl.col("plausibility"), min_plausibility)
+
+
+def _in_part(
+    truths: pl.DataFrame,
+    block: Block,
+    value: pl.Series,
+    judged: tuple[FloatArray, IntArray],
+    min_plausibility: float,
+) -> pl.DataFrame:
+    """Tell a value in part where the whole is not plausible enough: `in_part` marks these."""
+    plausibility, best = judged
+    less, whole = block.fact_of_partial, block.whole_of_partial
+    told = block.as_far_as_told(plausibility)
+    is_short = plausibility[best] < min_plausibility
+    item = block.item_of_fact[whole]
+    fits = (whole == best[item]) & is_short[item] & (told[less] >= min_plausibility)
+    less, item = less[fits], item[fits]
+    order = np.lexsort((np.round(told[less], SAME), item))  # what says most is least plausible
+    item, first = np.unique(item[order], return_index=True)
+    less = less[order][first]
+    fact, is_part = best.copy(), np.zeros(block.n_items, dtype=np.bool_)
+    fact[item], is_part[item] = less, True
+    return truths.with_columns(
+        value=pl.when(pl.Series(is_part)).then(value.gather(fact)).otherwise("value"),
+        plausibility=np.where(is_part, told[fact], plausibility[best]),
+        in_part=is_part,
+    )
 
 
 def _multiple_truths(

@@ -39,6 +39,8 @@ def command(result: Result) -> str:
         words += ["--no-value", placeholder]
     if run.normalisation:
         words.append("--normalise")
+    if run.alikeness is not None and run.alikeness["ancestors"]:
+        words += ["--hierarchy", "TABLE"]
     if run.min_plausibility is not None:
         words += ["--min-plausibility", str(run.min_plausibility)]
     if run.input.known:

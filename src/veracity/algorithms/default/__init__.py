@@ -25,7 +25,7 @@ from veracity.algorithms.base import (
     Turn,
 )
 from veracity.algorithms.default.confusion import Confusions
-from veracity.algorithms.default.one_coin import OneCoin
+from veracity.algorithms.default.one_coin import SELDOM, OneCoin
 from veracity.algorithms.default.shrinkage import Derived, ModelPhase
 from veracity.algorithms.default.two_coin import TwoCoin
 from veracity.algorithms.item_features import ItemFeatures
@@ -217,6 +217,8 @@ class Veracity(Algorithm[Belief]):
                     "levels"
                 )
         one_coin = OneCoin.at_start(prior, n_attributes, self.strength, float(claims.sum()), rows)
+        if survey.has_hierarchy:
+            one_coin = one_coin._replace(n_open=1.0 + SELDOM)
         if self.item_features is not None:
             one_coin = one_coin._replace(kinds=Shifts.at_start(self.item_features.rows))
         return Belief(one_coin, dependence, naming, claims)

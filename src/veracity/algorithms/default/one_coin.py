@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ from veracity.dependence.agreement import Dependence
 from veracity.dependence.naming import Meetings
 from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray
 from veracity.encoding.names import Names
+from veracity.kernels.reference import in_groups
 from veracity.trees import BySource, CountBySource
 
 ATTRIBUTE_STRENGTHS: FloatArray = 2.0 ** np.arange(14.0)
@@ -57,6 +59,12 @@ DISPUTED, UNDISPUTED, SAID_ONCE = range(3)
 
 SIDES = 3
 
+USUAL_HABIT = 0.2
+"""Share of right claims that are told in part, before any claim."""
+
+LEAST_HABIT = 0.01
+"""Largest habit of a source from which on habits are reported."""
+
 OF_DISPUTED, OF_ALL = range(2)
 N_RATES = 2
 """Rates that features predict."""
@@ -72,11 +80,23 @@ LEAST_CLAIMS = 1e-6
 ACCURACIES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
 CONCENTRATIONS = tuple(2.0**n for n in range(9))
 
+SPREAD_ACCURACIES: FloatArray = np.array([0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97])
+SPREAD_MEANS: FloatArray = np.array([0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
+SPREAD_CONCENTRATIONS = (*CONCENTRATIONS[:5], CONCENTRATIONS[-1])
+SHOWN_CORRELATIONS: FloatArray = np.array(
+    [LEAST_CORRELATION, 0.02, 0.05, 0.1, 0.15, USUAL_CORRELATION]
+)
+"""Correlations of errors that the claims can show: the usual one is the largest."""
+
 ENOUGH_CLAIMS = 20_000
-"""Number of claims in the sample of items."""
+ENOUGH_FOR_SPREAD = 6_000
+"""Number of claims in the samples of items."""
 
 CLEARLY = 3.0
 """Minimum loss in log-likelihood of the claims that rules out smaller concentrations."""
+
+LIKELY = 1.35
+"""Loss in log-likelihood at the end of a one-sided interval of 95 %: 1.645² / 2."""
 
 SELDOM = 16.0
 """Concentration above which coincidences are rare; below it, the claimed values are counted."""
@@ -118,11 +138,17 @@ class OneCoin(NamedTuple):
     """[source, attribute]: learned accuracy of the source on the attribute."""
     prior: PriorRates
     strength: float
+    habit: BySource
+    """How often each source tells a value in part, of the right ones that can be."""
     n_claims: float = 0.0
     n_false: float = 0.0
     """Least number of false values of an item, by how seldom false claims coincide."""
+    n_open: float = 0.0
+    """Least number of false values of an item with values of a hierarchy of which one says less."""
     correlation: float = USUAL_CORRELATION
     """Correlation of errors on one item."""
+    shown: float = USUAL_CORRELATION
+    """Correlation of errors that the claims show, at most the usual one."""
     features: Regression | None = None
     """Prediction of `disputed` and `accuracy` from features of sources."""
     kinds: Shifts | None = None
@@ -150,6 +176,7 @@ class OneCoin(NamedTuple):
             expected=cells,
             prior=prior,
             strength=strength,
+            habit=np.full(n_sources, USUAL_HABIT),
             n_claims=n_claims,
             features=None if rows is None else Regression.at_start(rows, N_RATES),
         )
@@ -208,7 +235,7 @@ class OneCoin(NamedTuple):
         by_attribute = voices[:, :n]
         spoken = np.column_stack([by_attribute.sum(axis=1), voices[:, n:]])
         known, fallen = self._tally_known(block, cell), log_likelihoods(block, self.n_claims)
-        return spoken, by_attribute, known, fallen
+        return spoken, by_attribute, known, fallen, log_spreads(block, self.n_claims)
 
     def _tally_known(self, block: Block, cell: IntArray) -> FloatArray:
         """Count how often each source is right and wrong on known items."""
@@ -221,16 +248,21 @@ class OneCoin(NamedTuple):
 
     def learn_survey(self, total: Tally) -> OneCoin:
         """Store the counts in the model."""
-        spoken, by_attribute, known, fallen = total
+        spoken, by_attribute, known, fallen, spreads = total
+        shown = shown_correlation(spreads)
         return self._replace(
             spoken=spoken,
             spoken_by_attribute=by_attribute,
             known=known,
             n_false=n_false_values(fallen),
+            shown=shown,
+            correlation=shown,
         )
 
     def tally_vote(self, block: Block, found: Derived) -> Tally:
         """Count how often each source is right, if a vote is right."""
+        if len(block.is_divisible_of_fact):  # regions win a vote among places
+            return self.tally(block, found)
         return self._right(block, first_vote(block, found, self.prior))
 
     def tally(self, block: Block, found: Derived) -> Tally:
@@ -238,8 +270,66 @@ class OneCoin(NamedTuple):
         return self._right(block, plausibilities(block, self.weights(block, found)))
 
     def _right(self, block: Block, plausibility: FloatArray) -> Tally:
+        """Count how often each source is right, and of what it could tell in part, how much is."""
         number, side = clamp_known(plausibility, block), _side_of_item(block)
-        return (kernels.sum_by_source(block, number, side, len(self.disputed), SIDES),)
+        right, in_part = self._credited(block, number, side, SIDES)
+        habit = None
+        if len(block.is_divisible_of_fact):
+            is_open = (side == DISPUTED)[block.item_of_fact] & block.is_divisible_of_fact
+            whole = kernels.sum_by_source(block, number * is_open, side, len(self.disputed), SIDES)
+            habit = np.column_stack([in_part[:, DISPUTED], whole[:, DISPUTED]])
+        return right, habit
+
+    def _credited(
+        self, block: Block, number: FloatArray, column_of_item: IntArray, n_columns: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Sum numbers over the facts that each source supports, and those it tells in part.
+
+        Return the sum of both, and of the second, [source, column of the item].
+        """
+        n_sources = len(self.disputed)
+        right = kernels.sum_by_source(block, number, column_of_item, n_sources, n_columns)
+        if not block.has_partials:
+            return right, np.zeros_like(right)
+        support, whole, odds = self._partly(block)
+        credit = block.weighted(np.ones(len(block.source_of_support)))[support]
+        credit *= number[whole] * odds / (1.0 + odds)
+        column = column_of_item[block.item_of_fact[whole]]
+        cell = block.source_of_support[support].astype(np.int64) * n_columns + column
+        in_part = np.bincount(cell, credit, n_sources * n_columns).astype(np.float64)
+        in_part = in_part.reshape(n_sources, n_columns)
+        return np.asarray(right + in_part), in_part
+
+    def _partly(
+        self, block: Block, *, final: bool = False
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the claims that say less than another fact: support, fact, and their odds.
+
+        Of a right claim, a source tells the habitual share h in part: each of n parts that are
+        claimed of the fact with a h / n, while a false claim is one of K values with (1 - a) / K.
+        """
+        n_supports = block.n_supports_of_fact
+        fact, whole = block.fact_of_partial, block.whole_of_partial
+        support, _ = in_groups(block.first_support_of_fact, fact)
+        n_parts = np.diff(block.first_partial_of_fact)[whole]
+        entry = np.repeat(np.arange(len(fact)), n_supports[fact])
+        whole, n_parts = whole[entry], n_parts[entry]
+        log_odds, column = self._log_odds(block, final=final)
+        item, source = block.item_of_fact[whole], block.source_of_support[support]
+        odds = self._n_values(block)[item] * np.exp(log_odds[source, column[item]])
+        return support, whole, odds * self.habit[source] / n_parts
+
+    def _n_values(self, block: Block) -> FloatArray:
+        """Return the number of false values of each item.
+
+        Among places, false claims are mostly towns of their own and seldom coincide, but in regions
+        they do: the number is that of open values, whatever the claims show.
+        """
+        n_values = np.maximum(block.n_facts_of_item, self.n_false)
+        if self.n_open and block.has_partials:
+            items = block.item_of_fact[block.whole_of_partial]
+            n_values[items] = np.maximum(n_values[items], self.n_open)
+        return n_values
 
     def tally_by_attribute(self, block: Block, found: Derived) -> Tally:
         """Count how often sources are right on each attribute, on disputed items.
@@ -251,7 +341,8 @@ class OneCoin(NamedTuple):
         side, cell = _side_of_item(block), self._cell_of_item(block)
 
         def right(is_told: BoolArray) -> FloatArray:
-            return self._supports(block, plausibility * is_told[block.item_of_fact], cell)
+            number = plausibility * is_told[block.item_of_fact]
+            return self._credited(block, number, cell, self.n_attributes)[0]
 
         if self.kinds is None:
             return (right(side == DISPUTED),)
@@ -298,7 +389,14 @@ class OneCoin(NamedTuple):
         )
         disputed, features = self._shrunk(OF_DISPUTED, of_open, self.features)
         everywhere, features = self._shrunk(OF_ALL, of_all, features)
-        return self._replace(disputed=disputed, accuracy=everywhere, features=features)
+        habit = self.habit
+        if total[1] is not None:
+            in_part, whole = total[1].T
+            mean = (in_part.sum() + self.strength * USUAL_HABIT) / (
+                in_part.sum() + whole.sum() + self.strength
+            )
+            habit = shrunk(in_part, in_part + whole, mean, self.strength)
+        return self._replace(disputed=disputed, accuracy=everywhere, features=features, habit=habit)
 
     def _shrunk(
         self, rate: int, counts: Counts, features: Regression | None
@@ -396,13 +494,13 @@ class OneCoin(NamedTuple):
         p (1 - p). Accuracies by kind have it already.
         """
         if self.kinds is None:
-            return USUAL_CORRELATION
+            return self.shown
         spoken = np.maximum(self.spoken_by_attribute, LEAST_CLAIMS)
         usual = np.average(self.disputed, weights=spoken.sum(axis=1), keepdims=True)
         accuracy, share = self.kinds.expected(usual)[0], spoken.sum(axis=0) / spoken.sum()
         mean = float(accuracy @ share)
         explained = float((accuracy - mean) ** 2 @ share) / (mean * (1.0 - mean))
-        return max(USUAL_CORRELATION - explained, LEAST_CORRELATION)
+        return max(self.shown - explained, LEAST_CORRELATION)
 
     def _corrected(self) -> OneCoin:
         """Return the accuracies as the known truths correct them."""
@@ -468,7 +566,9 @@ class OneCoin(NamedTuple):
 
     def described(self, claims: FloatArray) -> dict[str, Any]:
         """Return the effects of features of sources and of items on the accuracy."""
-        described = {}
+        described: dict[str, Any] = {}
+        if (self.habit != USUAL_HABIT).any() and self.habit.max() > LEAST_HABIT:
+            described["habit"] = self.habit
         if self.features is not None:
             described["source_effects"] = {"accuracy": self.features.effects(OF_DISPUTED)}
         if self.kinds is not None:
@@ -503,15 +603,25 @@ class OneCoin(NamedTuple):
         shrink = np.zeros(0)
         if correlation > 0.0:
             shrink = design_effect(block, found, correlation * _still_alike(block))
-        n_values = np.maximum(block.n_facts_of_item, self.n_false)
+        n_values = self._n_values(block)
         of_claim = kernels.weigh_claims(block, log_odds, column, n_values, *found, shrink)
         if block.n_voices_of_item.max(initial=0) > EVEN:
             unevenly = beyond_even_errors(block, counted(block, found), n_values)
             if len(shrink):
                 unevenly /= np.repeat(shrink, block.n_supports_of_item)
             of_claim = of_claim + unevenly
-        support = logit(self.disputed)
-        return Weights("softmax", support, of_claim=of_claim, unclaimed=0.0 if final else None)
+        weights = Weights(
+            "softmax", logit(self.disputed), of_claim=of_claim, unclaimed=0.0 if final else None
+        )
+        if not len(block.is_divisible_of_fact):
+            return weights
+        support, whole, odds = self._partly(block, final=final)
+        each = np.ones(len(of_claim)) if not len(found[0]) else found[0].copy()
+        if len(shrink):
+            each /= np.repeat(shrink, block.n_supports_of_item)
+        in_full = np.log1p(-self.habit[block.source_of_support])
+        of_claim += each * in_full * block.is_divisible_of_fact[block.fact_of_support]
+        return weights._replace(partly=(support, whole, each[support] * np.log1p(odds)))
 
     def _log_odds(self, block: Block, *, final: bool) -> tuple[FloatArray, IntArray]:
         """Return [source, column], and the column of each item: the last is for undisputed ones."""
@@ -598,8 +708,16 @@ def log_likelihoods(block: Block, n_claims: float) -> FloatArray:
     names the true value with some probability, and otherwise a false one. False claims coincide as
     in Ewens' sampling formula, so that any two do with a probability of 1 / (1 + concentration).
     """
-    block, _ = _some_items(block, n_claims).strongest_claims()
-    total = np.zeros((len(ACCURACIES), len(CONCENTRATIONS)))
+    block, _ = _some_items(block, n_claims, ENOUGH_CLAIMS).strongest_claims()
+    of_item = log_likelihoods_of_items(block, ACCURACIES, CONCENTRATIONS)
+    return np.asarray(of_item.sum(axis=0))
+
+
+def log_likelihoods_of_items(
+    block: Block, accuracies: Sequence[float] | FloatArray, concentrations: Sequence[float]
+) -> FloatArray:
+    """Return the log-likelihood of the claims of each item, [item, accuracy, concentration]."""
+    total = np.zeros((block.n_items, len(accuracies), len(concentrations)))
     if block.n_items == 0:
         return total
     item, first, n_values = block.item_of_fact, block.first_fact_of_item[:-1], block.n_facts_of_item
@@ -607,24 +725,61 @@ def log_likelihoods(block: Block, n_claims: float) -> FloatArray:
     n_all = np.add.reduceat(n, first)
     ways = log_gamma(n)
     all_ways = np.add.reduceat(ways, first)
-    for column, strength in enumerate(CONCENTRATIONS):
+    for column, strength in enumerate(concentrations):
         rising = log_gamma(strength + np.arange(n_all.max() + 1)) - log_gamma(np.array(strength))
         others = (n_all[item] - n).astype(np.int64)
         apart = (n_values[item] - 1) * np.log(strength) + all_ways[item] - ways - rising[others]
         none = n_values * np.log(strength) + all_ways - rising[n_all.astype(np.int64)]
-        for row, accuracy in enumerate(ACCURACIES):
+        for row, accuracy in enumerate(accuracies):
             if_true = n * np.log(accuracy) + (n_all[item] - n) * np.log(1.0 - accuracy) + apart
             if_none = n_all * np.log(1.0 - accuracy) + none
             most = np.maximum(np.maximum.reduceat(if_true, first), if_none)
             shares = np.add.reduceat(np.exp(if_true - most[item]), first) + np.exp(if_none - most)
-            total[row, column] = (most + np.log(shares)).sum()
+            total[:, row, column] = most + np.log(shares)
     return total
 
 
-def _some_items(block: Block, n_claims: float) -> Block:
+# --- how much alike errors are ------------------------------------------------------------------
+#
+# Where items are harder than others, or mislead, sources err on the same ones: then an item has
+# many agreeing claims, or few, more often than chance explains. The claims show that without any
+# truth. But they do not show all of it: where most sources make the same mistake, they agree.
+
+
+def log_spreads(block: Block, n_claims: float) -> FloatArray:
+    """Return the log-likelihood of the claims if the accuracy differs by item.
+
+    Its axes are [mean accuracy, correlation of errors, concentration]; items are added up. The
+    accuracy on an item is drawn from a Beta distribution with this mean, and with the correlation r
+    as its variance over that of a claim: its parameters add up to 1 / r - 1.
+    """
+    block, _ = _some_items(block, n_claims, ENOUGH_FOR_SPREAD).strongest_claims()
+    of_item = log_likelihoods_of_items(block, SPREAD_ACCURACIES, SPREAD_CONCENTRATIONS)
+    mean, accuracy = SPREAD_MEANS[:, None, None], SPREAD_ACCURACIES
+    strength = 1.0 / SHOWN_CORRELATIONS[:, None] - 1.0
+    log_share = (mean * strength - 1.0) * np.log(accuracy)
+    log_share = log_share + ((1.0 - mean) * strength - 1.0) * np.log1p(-accuracy)
+    share = np.exp(log_share - log_share.max(axis=2, keepdims=True))
+    share /= share.sum(axis=2, keepdims=True)
+    highest = of_item.max(axis=1, keepdims=True)
+    likely = np.einsum("mra,iac->imrc", share, np.exp(of_item - highest))
+    return np.asarray((np.log(likely) + highest[:, :, None]).sum(axis=0))
+
+
+def shown_correlation(log_spread: FloatArray) -> float:
+    """Return the largest correlation of errors that is likely, by a one-sided interval.
+
+    >>> shown_correlation(np.zeros((7, 6, 6)))
+    0.2
+    """
+    best = log_spread.max(axis=(0, 2))
+    return float(SHOWN_CORRELATIONS[np.flatnonzero(best >= best.max() - LIKELY)[-1]])
+
+
+def _some_items(block: Block, n_claims: float, enough: int) -> Block:
     """Return the items with claims of several sources, or a fixed sample of them."""
     is_some = (block.n_voices_of_item > 1) & ~block.is_known
-    return block.select(is_some & block.sampled(ENOUGH_CLAIMS / max(n_claims, 1.0), least=0))
+    return block.select(is_some & block.sampled(enough / max(n_claims, 1.0), least=0))
 
 
 def n_false_values(log_likelihood: FloatArray) -> float:
