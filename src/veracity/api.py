@@ -24,19 +24,22 @@ from veracity.algorithms.parameters import require_share
 from veracity.algorithms.source_features import SourceFeatures
 from veracity.checks import QUICK, Evidence, run_checks
 from veracity.encoding.known import with_known
-from veracity.encoding.partitions import Encoded
+from veracity.encoding.partitions import Encoded, PartitionKey
 from veracity.engines import Engine, Local, threads_of
 from veracity.errors import EngineError, ParameterError, TooLarge, UnreadableFile
 from veracity.fit.alternatives import Alternative, chosen_by_known_truths, compare_alternatives
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
-from veracity.fit.loop import Learned, learn, prior_rates, survey_of
+from veracity.fit.loop import RULES, Learned, learn, prior_rates, survey_of
+from veracity.fit.ruled import examples_of, require_fit, with_marks
 from veracity.io.addresses import is_database
 from veracity.io.frames import is_spark_frame
 from veracity.io.memory import release_memory
 from veracity.io.paths import OTHER_SUFFIXES, STANDARD_INPUT
 from veracity.io.text_files import JSON_SUFFIXES
 from veracity.kernels import MAX_CLAIMS_NUMPY
+from veracity.logic.factors import rows_of
+from veracity.logic.rules import Rules
 from veracity.naming import as_text
 from veracity.printing import counted, did_you_mean, some
 from veracity.progress import Progress, no_progress, shows_progress
@@ -79,6 +82,7 @@ class Prepared:
     seconds: Mapping[str, float]
     asked: tuple[dict[str, Any], ...] = ()
     """The questions whose answers are among the known truths: see `Run.asked`."""
+    rules: Rules | None = None
 
     def with_notes(self, *notes: str) -> Prepared:
         """Return a copy with further notes."""
@@ -105,6 +109,7 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     encoding: str | None = None,
     source_features: object | None = None,
     item_features: object | None = None,
+    rules: object | None = None,
     min_plausibility: float | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
@@ -163,6 +168,9 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     item_features
         Features of the items: columns entity and, where it is needed, attribute, the others with
         numbers or text. Sources may be better on some kinds of items than on others.
+    rules
+        Rules between the values of an entity: the path of a TOML file, or a list of tables such as
+        ``{"compare": "departure < arrival"}``. Their strengths are learned unless they are given.
     min_plausibility
         Leave the value of an item empty if its plausibility is below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
@@ -190,9 +198,16 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     _check_min_plausibility("discover", min_plausibility, table.kind)
     chosen = suited(chosen_algorithm(algorithm, table.kind, seed, engine), table)
     features = {"source_features": source_features, "item_features": item_features}
-    chosen = _with_features(chosen, table, features)
+    chosen, read_rules = _with_features(chosen, table, features), None
+    if rules is not None:
+        read_rules, chosen = Rules.read(rules), by_sweeps(chosen)
+        require_fit(chosen, table.kind)
 
-    prepared = prepare(table, known, truth_columns=truth_columns, engine=engine, progress=progress)
+    prepared = prepare(
+        table, known, truth_columns=truth_columns, engine=engine, progress=progress,
+        key="item" if rules is None else "entity",
+    )  # fmt: skip
+    prepared = _with_rules(prepared, read_rules)
     notes = _notes_on_features(chosen, features, prepared.encoded)
     result = answer(prepared.with_notes(*notes), chosen, progress, min_plausibility)
     result.run = replace(result.run, seed=seed or 0)
@@ -216,14 +231,17 @@ def judge(
     fitted = _with_more_features(fitted, source_features, item_features)
     table = open_claims(claims, engine, like=fitted, **options)
     prepared = _prepare_like(fitted, table, engine, progress)
-    prepared = _with_kinds_of_items(prepared, fitted.algorithm)
+    prepared = _with_kinds_of_items(_with_rules(prepared, fitted.rules), fitted.algorithm)
 
     timer, encoded = Timer(), prepared.encoded
     fitted = fitted.grown(encoded.names)
     with engine.hold(encoded.blocks) as held:
         survey, algorithm = survey_of(held, encoded), fitted.algorithm
         prior = prior_rates(algorithm, survey)
-        learned = Learned(algorithm=algorithm, survey=survey, prior=prior, state=fitted.state)
+        learned = Learned(
+            algorithm=algorithm, survey=survey, prior=prior, state=fitted.state,
+            rules=prepared.rules,
+        )  # fmt: skip
         progress("judging", 0, 1)
         judged = judge_all(held, learned)
     _check_finite(judged, learned.state)
@@ -250,7 +268,7 @@ def update(
     fitted = _with_more_features(fitted, source_features, item_features)
     table = open_claims(claims, engine, like=fitted, **options)
     algorithm = suited(fitted.algorithm, table)
-    prepared = _prepare_like(fitted, table, engine, progress)
+    prepared = _with_rules(_prepare_like(fitted, table, engine, progress), fitted.rules)
     return answer(prepared, algorithm, progress, min_plausibility, before=fitted)
 
 
@@ -261,9 +279,13 @@ def prepare(
     truth_columns: Mapping[str, str | list[str]] | None = None,
     engine: Engine | None = None,
     progress: Progress = no_progress,
+    key: PartitionKey = "item",
     **options: Unpack[ReadArguments],
 ) -> Prepared:
-    """Read and encode claims once, for any number of algorithms; options are as for `discover`."""
+    """Read and encode claims once, for any number of algorithms; options are as for `discover`.
+
+    `key` is "entity" if blocks have to hold whole entities, as rules need it.
+    """
     engine = engine_for(claims, engine)
     progress("reading", 0, 1)
     timer = Timer()
@@ -272,7 +294,7 @@ def prepare(
     truths, read_notes = (
         (None, []) if known is None else read_truths_beside(table, known, truth_columns)
     )
-    encoded = engine.encode(table, progress)  # type: ignore[arg-type] # Spark's are for Spark alone
+    encoded = engine.encode(table, progress, key)  # type: ignore[arg-type] # Spark's are for Spark alone
     notes = [*table.notes, *encoded.notes, *_notes_on_repeated(table, encoded)]
     asked: tuple[dict[str, Any], ...] = ()
     if truths is not None:
@@ -316,7 +338,7 @@ def answer(
         )
         evidence = Evidence(own, encoded, held, budget, are_normalised=is_normalised)
         with evidence.start():
-            learned = learn(held, algorithm, survey, before, progress)
+            learned = learn(held, algorithm, survey, before, progress, prepared.rules)
             progress("judging", 0, 1)
             judged = judge_all(held, learned)
             learned, judged, others = compare_alternatives(held, encoded, learned, judged, progress)
@@ -335,6 +357,7 @@ def answer(
                 columns=dict(table.columns),
                 plans=tuple(table.plans),
                 no_value=tuple(table.no_value),
+                rules=learned.rules,
             )
             result = _tabulated(prepared, fitted, learned, judged, min_plausibility, timer, others)
         found = run_checks(evidence.about(result, judged.plausibility))
@@ -368,6 +391,17 @@ def _tabulated(
         notes.append(f"the prior names sources that make no claim: {some(unknown, 5)}")
     if learned.trace:
         notes += description.notes
+    rules = []
+    if learned.rules is not None and judged.rules is not None:
+        examples = examples_of(encoded, learned.rules, judged.rules)
+        totals = learned.totals.get(RULES, (None,))[0]
+        rules = rows_of(learned.rules, judged.rules, examples, totals)
+        n_all, n_loopy, n_unsettled = judged.rules.components.tolist()
+        if n_loopy:
+            notes.append(
+                f"rules: {n_loopy:,} of {n_all:,} groups of items that rules connect are too large "
+                f"for exact inference; messages settled in {n_loopy - n_unsettled:,} of them"
+            )
     run = Run(
         algorithm=algorithm.name,
         parameters=describe_parameters(algorithm),
@@ -396,6 +430,7 @@ def _tabulated(
         seconds={**prepared.seconds, **timer.seconds},
         asked=list(prepared.asked),
         alternatives=[described(other) for other in others],
+        rules=rules,
         notes=notes,
     )
     return Result(
@@ -538,9 +573,18 @@ def _is_read_by_spark(claims: object) -> bool:
     return not is_database(path) and (not is_other or "://" in path)
 
 
+def _with_rules(prepared: Prepared, rules: Rules | None) -> Prepared:
+    """Add rules to the claims, if there are any."""
+    if rules is None:
+        return prepared
+    encoded, bound = with_marks(prepared.encoded, rules)
+    return replace(prepared, encoded=encoded, rules=bound)
+
+
 def _prepare_like(fitted: Fitted, table: AnyClaims, engine: Engine, progress: Progress) -> Prepared:
     """Read and encode new claims, and number their names as those of an earlier fit are."""
-    prepared = prepare(table, engine=engine, progress=progress)
+    key: PartitionKey = "item" if fitted.rules is None else "entity"
+    prepared = prepare(table, engine=engine, progress=progress, key=key)
     if prepared.encoded.names.n_unnumbered and not fitted.names.n_unnumbered:
         raise TooLarge(
             f"{table.origin}: the fit has "

@@ -163,6 +163,11 @@ class Algorithm(ABC, Generic[State]):
     state_type: ClassVar[Any] = None
     """The type argument: a named tuple of numbers, arrays and such tuples, which can be stored."""
 
+    takes_rules: ClassVar[bool] = False
+    """True if rules between facts may add to the scores. The algorithm must then learn by sweeps,
+    judge by `weigh` with the rule softmax or sigmoid, and compute all plausibilities from `scores`,
+    `label_scores` or `plausibilities`."""
+
     takes_shares: ClassVar[bool] = False
     """True if claims may count by their shares. The algorithm must then learn and judge blocks
     by kernels alone, and use `votes_of_fact` instead of numbers of supports."""

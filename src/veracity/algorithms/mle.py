@@ -70,6 +70,7 @@ class MLE(Algorithm[TwoCoins]):
     """
 
     name = "mle"
+    takes_rules = True
     takes_shares = True
 
     prior: Prior = NO_PRIOR

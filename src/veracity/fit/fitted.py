@@ -16,6 +16,7 @@ from veracity.algorithms.base import Algorithm, Description
 from veracity.encoding.names import Names
 from veracity.encoding.survey import Counted, Survey
 from veracity.fit.loop import Totals, prior_rates
+from veracity.logic.rules import Rules
 from veracity.printing import counted
 from veracity.progress import Progress
 from veracity.reading.options import ReadArguments, Wide
@@ -57,6 +58,8 @@ class Fitted:
     counted: Counted
     totals: Totals = field(default_factory=dict)
     rounds: int = 0
+    rules: Rules | None = None
+    """Rules between facts, with their strengths."""
     normalisation: Mapping[str, Any] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     no_value: Sequence[str] = ()

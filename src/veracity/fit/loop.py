@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veracity.algorithms.base import Algorithm, Phase, Turn, Walk
+from veracity.algorithms.base import Algorithm, Phase, Step, Turn, Walk
 from veracity.algorithms.prior import PriorRates
 from veracity.encoding.block import Block
 from veracity.encoding.partitions import Encoded
 from veracity.encoding.survey import Counted, Survey, counted
 from veracity.engines import Blocks
 from veracity.errors import InputError, NotConverged
+from veracity.fit.ruled import RuledStep, moved
+from veracity.logic.factors import RuleSums, with_strengths
+from veracity.logic.rules import Rules
 from veracity.naming import as_text
 from veracity.printing import counted as in_words
 from veracity.progress import Progress, no_progress
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 Totals = dict[str, tuple[Any, ...]]
 """The last total of every step, by phase: all that an update needs of the earlier claims."""
+
+RULES = "rules"
+"""Name under which the sums over the cases of rules are among the totals."""
 
 
 @dataclass(kw_only=True)
@@ -43,6 +49,10 @@ class Learned:
     converged: bool = True
     tolerance: float = 0.0
     """The change below which its last rounds would have been enough."""
+    rules: Rules | None = None
+    """Rules between facts, with the strengths learned so far."""
+    are_ruled: bool = False
+    """True from the first phase of several rounds on: before it, rules have nothing to go by."""
 
 
 def survey_of(held: Blocks, encoded: Encoded) -> Survey:
@@ -68,8 +78,9 @@ def learn(
     survey: Survey,
     before: Fitted | None = None,
     progress: Progress = no_progress,
+    rules: Rules | None = None,
 ) -> Learned:
-    """Run the phases of an algorithm.
+    """Run the phases of an algorithm, under rules if there are any.
 
     With an earlier fit, every step adds the totals of the earlier claims; the survey counts these,
     too.
@@ -80,8 +91,9 @@ def learn(
     else:
         state = algorithm.resume(before.state, survey, prior)
     learned = Learned(algorithm=algorithm, survey=survey, prior=prior, state=state,
-                      tolerance=algorithm.tolerance)  # fmt: skip
+                      tolerance=algorithm.tolerance, rules=rules)  # fmt: skip
     for phase in algorithm.phases(state):
+        learned.are_ruled |= rules is not None and phase.change is not None
         if phase.change is None:
             _one_round(held, phase, learned, Turn(1, algorithm.seed), before)
         elif learned.converged:  # no phase is repeated after one that reached the limit
@@ -103,6 +115,7 @@ def _until_it_rests(
     while not learned.converged and len(trace) < algorithm.max_rounds:
         progress("learning", len(trace), algorithm.max_rounds)
         began, state, number = time.perf_counter(), learned.state, number + 1
+        rules = learned.rules
         _one_round(held, phase, learned, Turn(number, algorithm.seed), before)
         change, seconds = phase.change(state, learned.state), time.perf_counter() - began
         trace.append({
@@ -111,6 +124,8 @@ def _until_it_rests(
             "seconds": round(seconds, 6),
         })  # fmt: skip
         learned.converged = number >= phase.min_rounds and change < learned.tolerance
+        if rules is not None and learned.rules is not None:
+            learned.converged &= not moved(rules.strength, learned.rules.strength)
 
 
 def _one_round(
@@ -125,7 +140,10 @@ def _one_round(
             learned.state = step.join(learned.state, lanes)
             totals.append(None)
             continue
-        total = held.sweep(step.look, learned.state, turn)
+        if learned.rules is None:
+            total = held.sweep(step.look, learned.state, turn)
+        else:
+            total = _under_rules(held, step, learned, turn, before)
         if number < len(earlier):
             try:  # it may come from a file
                 total = merged(total, earlier[number])
@@ -137,6 +155,22 @@ def _one_round(
         totals.append(total)
         learned.state = step.learn(learned.state, total)
     learned.totals[phase.name] = tuple(totals)
+
+
+def _under_rules(
+    held: Blocks, step: Step[Any], learned: Learned, turn: Turn, before: Fitted | None
+) -> Any:
+    """Sweep under rules, learn their strengths, and return the total of the step."""
+    assert learned.rules is not None
+    look = RuledStep(learned.algorithm, step, learned.rules, learned.are_ruled)
+    total, sums = held.sweep(look, learned.state, turn)
+    if sums is not None:
+        found = RuleSums(*sums)._replace(worst=None)
+        if before is not None and RULES in before.totals:
+            found = merged(found, RuleSums(*before.totals[RULES][0]))
+        learned.totals[RULES] = (found,)
+        learned.rules = with_strengths(learned.rules, found)
+    return total
 
 
 def not_converged(algorithm: str, trace: Sequence[Mapping[str, Any]], tolerance: float) -> str:

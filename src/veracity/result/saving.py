@@ -40,6 +40,7 @@ from veracity.io.atomic import atomic_folder, recover
 from veracity.io.frames import ROWS_PER_BATCH
 from veracity.io.lazy import LazySequence, LazyTable
 from veracity.io.memory import fits_in_memory, require_memory
+from veracity.logic.rules import Rules
 from veracity.progress import Progress
 from veracity.reading.roles import keys_of
 from veracity.result.run import Run
@@ -173,7 +174,10 @@ def _packed_part(part: Partition, answer: object, name: str) -> pl.DataFrame:
 
 
 def _arrays_of(block: Block) -> dict[str, Any]:
-    return {name: array for name, array in block._asdict().items() if name != "number"}
+    """Return the arrays of a block but those for rules, which follow from its names."""
+    for_rules = {"entity_of_item", "code_of_fact", "amount_of_fact", "field_of_fact"}
+    arrays = block._asdict().items()
+    return {name: array for name, array in arrays if name not in {"number", *for_rules}}
 
 
 def file_of(table: str) -> str:
@@ -295,8 +299,15 @@ class _Reader:
                 f"{first_line(error)[:300]}; discover the run again"
             ) from error
         kept = run.input
+        rules = None
+        if run.rules:
+            rules = Rules.read([own["given"] for own in run.rules]).bound(self.names.attributes)
+            strength, chance = (
+                np.array([own[name] for own in run.rules]) for name in ("strength", "chance")
+            )
+            rules = replace(rules, strength=strength, chance=chance)
         return replace(
-            fitted, columns=kept.columns, no_value=kept.no_value, plans=tuple(kept.plans)
+            fitted, rules=rules, columns=kept.columns, no_value=kept.no_value, plans=tuple(kept.plans)
         )
 
 

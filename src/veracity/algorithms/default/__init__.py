@@ -167,6 +167,7 @@ class Veracity(Algorithm[Belief]):
     """
 
     name = "veracity"
+    takes_rules = True
     takes_shares = True
 
     prior: Prior = NO_PRIOR

@@ -1,0 +1,413 @@
+"""Turn rules into factors over the values of the items of a block, and infer with them.
+
+Each item that a rule mentions is a variable. Its states are its claimed values, and one that stands
+for all values that nobody claims. A rule makes one factor for each entity that has all of its
+attributes: states that break it are exp(-strength) times less likely.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from veracity.algorithms.rules import Weights, scores, unclaimed_scores
+from veracity.dependence.pairs import joined
+from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.known import KnownCount
+from veracity.encoding.partitions import Partition
+from veracity.errors import TooLarge
+from veracity.kernels.compiled_inference import BROKEN, OPEN
+from veracity.kernels.reference import begins_of, in_groups
+from veracity.logic.rules import HARD, Rules, Values, codes_of
+from veracity.naming import as_text
+from veracity.values import amounts
+
+MOST_CELLS = 1 << 20
+"""Combinations of values of one case of a rule, at most."""
+
+CELLS_AT_ONCE = 1 << 22
+
+FARTHEST = 60.0
+"""Log-odds by which a value may be behind the best of its item; beyond, it makes no difference."""
+
+BINS = 40
+"""Bins for the probability that a case breaks its rule by chance."""
+
+SHOWN = 3
+"""Number of examples of broken cases, for each rule."""
+
+
+@dataclass(frozen=True)
+class Marking:
+    """Function that adds to a block what rules need of the names in its part, wherever it is."""
+
+    def __call__(self, part: Partition) -> tuple[Block, KnownCount]:
+        """Mark the entity of each item, and the hash and the amount of each value."""
+        assert part.values is not None
+        texts, place = np.unique(codes_of(part.values), return_index=True)
+        distinct = part.values.gather(place)
+        code = codes_of(part.values)
+        amount = amounts(as_text(distinct))[np.searchsorted(texts, code)]
+        block = part.block._replace(
+            entity_of_item=codes_of(part.items["entity"]), code_of_fact=code, amount_of_fact=amount
+        )
+        return block, KnownCount(0, 0, int(np.count_nonzero(block.is_known)))
+
+
+class Graph(NamedTuple):
+    """Variables and factors of a block, by component. A slot is a variable of a factor."""
+
+    first_state_of_variable: IntArray
+    first_variable_of_component: IntArray
+    first_factor_of_component: IntArray
+    first_slot_of_factor: IntArray
+    variable_of_slot: IntArray
+    first_sent_of_slot: IntArray
+    first_cell_of_factor: IntArray
+    kind_of_cell: NDArray[np.uint8]
+    """0 if the rule holds, 1 if it is broken, 2 if nobody claims one of the values."""
+    rule_of_factor: IntArray
+    item_of_variable: IntArray
+    fact_of_state: IntArray
+    """The fact; -1 for the values that nobody claims."""
+    cases_of_rule: IntArray
+
+
+class Worst(NamedTuple):
+    """The cases of each rule that the claims break most surely; those of blocks can be added."""
+
+    rule: IntArray
+    broken: FloatArray
+    block: IntArray
+    item: IntArray
+
+    def __add__(self, other: Worst) -> Worst:  # type: ignore[override]
+        both = [np.concatenate(pair) for pair in zip(self, other, strict=True)]
+        order = np.lexsort((both[3], both[2], -np.round(both[1], 9), both[0]))
+        rule = both[0][order]
+        is_kept = np.arange(len(rule)) - np.searchsorted(rule, rule) < SHOWN
+        return Worst(*(own[order][is_kept] for own in both))
+
+
+class RuleSums(NamedTuple):
+    """Sums over the cases of each rule, from which strengths are learned and reported."""
+
+    cases: IntArray
+    """Entities that have all attributes of the rule."""
+    by_claims: FloatArray
+    """Expected number of cases that are broken, by the claims alone."""
+    broken: FloatArray
+    """The same, given all rules."""
+    unsure: FloatArray
+    """Sum of P(broken) (1 - P(broken))."""
+    by_chance: FloatArray
+    """[rule, bin, 2]: number of cases by their probability to be broken by chance, and its sum."""
+    components: IntArray
+    """Number of all components, of those solved by loopy propagation, and of those unsettled."""
+    worst: Worst | None
+
+
+def ground(block: Block, rules: Rules) -> Graph:
+    """Make the factors of all rules in a block; those that no values can break are left out."""
+    entity = np.cumsum(np.diff(block.entity_of_item, prepend=block.entity_of_item[:1]) != 0)
+    n_entities = int(entity[-1]) + 1 if len(entity) else 0
+    n_states_of_item = block.n_facts_of_item + 1
+    found: list[tuple[IntArray, ...]] = []
+    cells: list[NDArray[np.uint8]] = []
+    cases = np.zeros(len(rules.rules), np.int64)
+    for r, (rule, numbers) in enumerate(zip(rules.rules, rules.numbers, strict=True)):
+        item = np.full((n_entities, len(numbers)), -1)
+        for column, number in enumerate(numbers):
+            own = np.flatnonzero(block.attribute_of_item == number)
+            item[entity[own], column] = own
+        item = item[(item >= 0).all(axis=1)]
+        cases[r] = len(item)
+        n_cells = n_states_of_item[item].prod(axis=1)
+        if len(item) and n_cells.max() > MOST_CELLS:
+            raise TooLarge(
+                f"rule '{rule.name}': an entity has {n_cells.max():,} combinations of values of "
+                f"{', '.join(rule.attributes)}, and {MOST_CELLS:,} at most can be held; leave the "
+                "rule out, or bring values to one spelling with normalise=True"
+            )
+        bounds = np.flatnonzero(np.diff(np.cumsum(n_cells) // CELLS_AT_ONCE, prepend=0)) + 1
+        for own, size in zip(np.split(item, bounds), np.split(n_cells, bounds), strict=True):
+            first = begins_of(size)
+            factor = np.repeat(np.arange(len(own)), size)
+            rest, values = np.arange(first[-1]) - first[factor], list[Values]()
+            for column in reversed(range(own.shape[1])):
+                of_cell = own[factor, column]
+                state, rest = rest % n_states_of_item[of_cell], rest // n_states_of_item[of_cell]
+                is_claimed = state < n_states_of_item[of_cell] - 1
+                fact = block.first_fact_of_item[of_cell] + np.where(is_claimed, state, 0)
+                values.insert(
+                    0, Values(block.code_of_fact[fact], block.amount_of_fact[fact], is_claimed)
+                )
+            if not len(factor):
+                continue
+            is_open = ~np.logical_and.reduce([own.is_claimed for own in values])
+            kind = np.where(is_open, OPEN, rule.is_broken(values)).astype(np.uint8)
+            is_live = np.logical_or.reduceat(kind == BROKEN, first[:-1])
+            found.append((np.full(is_live.sum(), r), size[is_live], own[is_live]))
+            cells.append(kind[is_live[factor]])
+    return _assembled(block, found, cells, cases)
+
+
+def _assembled(
+    block: Block, found: list[tuple[IntArray, ...]], cells: list[NDArray[np.uint8]], cases: IntArray
+) -> Graph:
+    """Number variables and factors so that those of a component are neighbours."""
+    nothing = np.zeros(0, np.int64)
+    rule = np.concatenate([nothing, *(own for own, _, _ in found)])
+    n_cells = np.concatenate([nothing, *(size for _, size, _ in found)])
+    n_slots = np.concatenate(
+        [nothing, *(np.full(len(items), items.shape[1]) for _, _, items in found)]
+    )
+    item_of_slot = np.concatenate([nothing, *(items.ravel() for _, _, items in found)])
+    item, variable = np.unique(item_of_slot, return_inverse=True)
+    first_slot = begins_of(n_slots)
+    component = joined(np.repeat(variable[first_slot[:-1]], n_slots), variable, len(item))
+    order = np.argsort(component, kind="stable")
+    place = np.empty(len(item), np.int64)
+    place[order] = np.arange(len(item))
+    n_components = int(component.max(initial=-1)) + 1
+    of_factor = component[variable[first_slot[:-1]]]
+    by_component = np.argsort(of_factor, kind="stable")
+    slots, first_slot = in_groups(first_slot, by_component)
+    cell, first_cell = in_groups(begins_of(n_cells), by_component)
+    item = item[order]
+    n_states = block.n_facts_of_item[item] + 1
+    first_state = begins_of(n_states)
+    of_state = np.repeat(np.arange(len(item)), n_states)
+    fact = block.first_fact_of_item[item][of_state] + np.arange(first_state[-1])
+    fact -= first_state[:-1][of_state]
+    fact[first_state[1:] - 1] = -1
+    variable = place[variable[slots]]
+    return Graph(
+        first_state_of_variable=first_state,
+        first_variable_of_component=begins_of(np.bincount(component, minlength=n_components)),
+        first_factor_of_component=begins_of(np.bincount(of_factor, minlength=n_components)),
+        first_slot_of_factor=first_slot,
+        variable_of_slot=variable,
+        first_sent_of_slot=begins_of(n_states[variable]),
+        first_cell_of_factor=first_cell,
+        kind_of_cell=np.concatenate([np.zeros(0, np.uint8), *cells])[cell],
+        rule_of_factor=rule[by_component],
+        item_of_variable=item,
+        fact_of_state=fact,
+        cases_of_rule=cases,
+    )
+
+
+class Inferred(NamedTuple):
+    """Result of inference: what the rules add to the score of each fact, and sums over cases."""
+
+    field_of_fact: FloatArray
+    sums: RuleSums
+
+
+def infer(block: Block, weights: Weights, graph: Graph, rules: Rules) -> Inferred:
+    """Return what the rules add to the score of each fact: its log message from all other items.
+
+    The message to unclaimed values is subtracted, so their score stays as it is.
+    """
+    kernel: Any = importlib.import_module("veracity.kernels.compiled_inference")
+    first, fact = graph.first_state_of_variable, graph.fact_of_state
+    if not len(fact):
+        return Inferred(np.zeros(block.n_facts), _sums(block, graph, *np.zeros((3, 0)),
+                                                       np.zeros(3, np.int64)))  # fmt: skip
+    last, is_fact = first[1:] - 1, fact >= 0
+    variable = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    score = np.zeros(len(fact))
+    score[is_fact] = scores(block, weights)[fact[is_fact]]
+    if weights.rule == "softmax":
+        score[last] = unclaimed_scores(block, weights)[graph.item_of_variable]
+    known = block.known_of_fact[fact]
+    is_known = block.is_known[graph.item_of_variable][variable]
+    is_true = np.where(is_fact, known == 1, False)
+    none = ~np.logical_or.reduceat(is_true, first[:-1])
+    is_true[last] = none
+    score = np.where(is_known, np.where(is_true, 0.0, -np.inf), score)
+    score -= np.maximum.reduceat(score, first[:-1])[variable]
+    score = np.where(np.isfinite(score), np.maximum(score, -FARTHEST), score)
+    chance = np.zeros(len(fact))
+    chance[is_fact] = _prior_of_fact(block, weights)[fact[is_fact]]
+    chance /= np.add.reduceat(chance, first[:-1])[variable]
+    alone = np.exp(score)
+    alone /= np.add.reduceat(alone, first[:-1])[variable]
+
+    # an open case is broken as often as by chance, and then as unlikely as any broken case
+    odds = np.exp(-rules.strength)
+    free = 1.0 - rules.chance + rules.chance * odds
+    columns = (np.zeros_like(odds), -rules.strength, np.log(free), rules.chance * odds / free)
+    cost = np.column_stack(columns)[graph.rule_of_factor]
+    message, broken, counts = kernel.infer(graph, cost, score)
+    of_factor = rules.chance[graph.rule_of_factor]
+    expected = (kernel.expect(graph, of_factor, share) for share in (alone, chance))
+    highest = np.maximum.reduceat(np.where(is_fact, message, -np.inf), first[:-1])
+    reference = np.where(np.isfinite(score[last]), message[last], highest)
+    field = np.zeros(block.n_facts)
+    field[fact[is_fact]] = (message - reference[variable])[is_fact]
+    return Inferred(field, _sums(block, graph, broken, *expected, counts))
+
+
+def _prior_of_fact(block: Block, weights: Weights) -> FloatArray:
+    """Return the probability of each fact before any claim, as a share of the largest."""
+    prior = np.asarray(weights.prior, dtype=np.float64)
+    if weights.confusion is not None:
+        prior = prior[block.label_of_fact]
+    prior = np.broadcast_to(prior, block.n_facts)
+    return np.asarray(np.exp(prior - prior.max(initial=-np.inf)))
+
+
+def _sums(
+    block: Block,
+    graph: Graph,
+    broken: FloatArray,
+    by_claims: FloatArray,
+    by_chance: FloatArray,
+    components: IntArray,
+) -> RuleSums:
+    rule, n = graph.rule_of_factor, len(graph.cases_of_rule)
+    place = rule * BINS + np.minimum((by_chance * BINS).astype(np.int64), BINS - 1)
+    bins = [np.bincount(place, own, n * BINS) for own in (np.ones(len(rule)), by_chance)]
+    item = graph.item_of_variable[graph.variable_of_slot[graph.first_slot_of_factor[:-1]]]
+    every = Worst(rule, by_claims, np.full(len(rule), block.number), item)
+    return RuleSums(
+        cases=graph.cases_of_rule,
+        by_claims=np.bincount(rule, by_claims, n),
+        broken=np.bincount(rule, broken, n),
+        unsure=np.bincount(rule, broken * (1.0 - broken), n),
+        by_chance=np.stack(bins, axis=1).reshape(n, BINS, 2),
+        components=components,
+        worst=every + Worst(*(own[:0] for own in every)),
+    )
+
+
+def by_rule(block: Block, weights: Weights, graph: Graph, rules: Rules) -> FloatArray:
+    """Divide the field of each fact among the rules: [rule, fact].
+
+    Rules are added one after the other, in their order and in the opposite one, and a rule gets the
+    mean of what it adds. So the parts add up, also where rules work together.
+    """
+    n = len(rules.rules)
+    added = np.zeros((n, block.n_facts))
+    concerned = np.unique(graph.rule_of_factor)
+    for order in (concerned, concerned[::-1]):
+        so_far, before = np.zeros(n), np.zeros(block.n_facts)
+        for rule in order:
+            so_far[rule] = rules.strength[rule]
+            after = infer(block, weights, graph, replace(rules, strength=so_far)).field_of_fact
+            added[rule] += 0.5 * (after - before)
+            before = after
+    return added
+
+
+# --- strengths ------------------------------------------------------------------------------------
+
+PSEUDO_CASES, PSEUDO_BROKEN = 1.0, 0.25
+"""A case that is broken by chance half of the time, and by how much of it is: it keeps the strength
+of a rule with few cases small."""
+
+HALVINGS = 50
+
+LIKELY = 1.92
+"""Half of the 95 % quantile of chi-squared: log-likelihood that the ends of an interval lose."""
+
+
+def with_strengths(rules: Rules, sums: RuleSums) -> Rules:
+    """Return the rules with the strengths, and the shares of chance, that follow from sums."""
+    n, total = sums.by_chance.sum(axis=1).T
+    chance = (total + 0.5) / (n + 1.0)
+    return replace(rules, strength=learned_strengths(rules, sums), chance=chance)
+
+
+def learned_strengths(rules: Rules, sums: RuleSums) -> FloatArray:
+    """Return the strengths: learned ones such that as many cases are broken as are expected.
+
+    A case that chance breaks with probability r is broken with e^-w r / (1 - r + e^-w r).
+    """
+    found = _solved(lambda w: _expected(sums, w) - sums.broken - PSEUDO_BROKEN, len(sums.cases))
+    return np.where(rules.is_learned, found, rules.strength)
+
+
+def intervals(rules: Rules, sums: RuleSums) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of 95 % intervals of learned strengths, from their likelihood ratio.
+
+    The likelihood counts as much as can be observed of the number of broken cases: the rest is
+    unsure, since nobody knows the truths.
+    """
+    n, best = sums.by_chance[..., 0], learned_strengths(rules, sums)
+    share = _share(sums, best)
+    whole = (n * share * (1.0 - share)).sum(axis=1) + 0.25 * PSEUDO_CASES
+    observed = np.clip(1.0 - sums.unsure / whole, 0.0, 1.0)
+
+    def log_likelihood(w: FloatArray) -> FloatArray:
+        r = _by_chance(sums)
+        free = (n * np.log(1.0 - r + r * np.exp(-w)[:, None])).sum(axis=1)
+        free += PSEUDO_CASES * np.log(0.5 + 0.5 * np.exp(-w))
+        return np.asarray(observed * (-w * (sums.broken + PSEUDO_BROKEN) - free))
+
+    top = log_likelihood(best)
+    low = _solved(lambda w: np.where(w < best, top - log_likelihood(w) - LIKELY, -1.0), len(best))
+    high = _solved(lambda w: np.where(w > best, LIKELY - top + log_likelihood(w), 1.0), len(best))
+    low = np.where(top - log_likelihood(np.zeros_like(best)) < LIKELY, 0.0, low)
+    return low, high
+
+
+def _by_chance(sums: RuleSums) -> FloatArray:
+    n = sums.by_chance[..., 0]
+    return np.divide(sums.by_chance[..., 1], n, out=np.zeros_like(n), where=n > 0.0)
+
+
+def _share(sums: RuleSums, w: FloatArray) -> FloatArray:
+    """Return the probability that a case of each bin is broken."""
+    r, factor = _by_chance(sums), np.exp(-w)[:, None]
+    return np.asarray(factor * r / (1.0 - r + factor * r))
+
+
+def _expected(sums: RuleSums, w: FloatArray) -> FloatArray:
+    pseudo = PSEUDO_CASES * np.exp(-w) / (1.0 + np.exp(-w))
+    return np.asarray((sums.by_chance[..., 0] * _share(sums, w)).sum(axis=1) + pseudo)
+
+
+def _solved(excess: Any, n: int) -> FloatArray:
+    """Return where a falling function of each strength is zero, from 0 to `HARD`."""
+    low, high = np.zeros(n), np.full(n, HARD)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        is_above = excess(middle) > 0.0
+        low, high = np.where(is_above, middle, low), np.where(is_above, high, middle)
+    return 0.5 * (low + high)
+
+
+def rows_of(
+    rules: Rules, sums: RuleSums, examples: Sequence[Sequence[str]], learned: RuleSums | None
+) -> list[dict[str, Any]]:
+    """Return one row per rule, for tables and saved runs; `learned` are the sums of learning."""
+    low, high = intervals(rules, sums if learned is None else learned)
+    is_learned = rules.is_learned & (learned is not None)
+    return [
+        {
+            "rule": rule.name, "strength": float(rules.strength[r]),
+            "low": float(low[r]) if is_learned[r] else None,
+            "high": float(high[r]) if is_learned[r] else None,
+            "cases": int(sums.cases[r]), "broken_by_claims": float(sums.by_claims[r]),
+            "broken": float(sums.broken[r]), "examples": list(examples[r]),
+            "chance": float(rules.chance[r]), "given": json.loads(json.dumps(rule.given, default=str)),
+        }
+        for r, rule in enumerate(rules.rules)
+    ]  # fmt: skip
+
+
+RULES_SCHEMA = {
+    "rule": pl.String, "strength": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+    "cases": pl.Int64, "broken_by_claims": pl.Float64, "broken": pl.Float64,
+}  # fmt: skip
+"""Columns of the table of rules."""
