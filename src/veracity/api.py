@@ -31,14 +31,14 @@ from veracity.fit.alternatives import Alternative, chosen_by_known_truths, compa
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.loop import RULES, Learned, learn, prior_rates, survey_of
-from veracity.fit.ruled import examples_of, require_fit, with_marks
+from veracity.fit.ruled import examples_of, require_fit
 from veracity.io.addresses import is_database
 from veracity.io.frames import is_spark_frame
 from veracity.io.memory import release_memory
 from veracity.io.paths import OTHER_SUFFIXES, STANDARD_INPUT
 from veracity.io.text_files import JSON_SUFFIXES
 from veracity.kernels import MAX_CLAIMS_NUMPY
-from veracity.logic.factors import rows_of
+from veracity.logic.factors import rows_of, with_marks
 from veracity.logic.rules import Rules
 from veracity.naming import as_text
 from veracity.printing import counted, did_you_mean, some

@@ -232,6 +232,10 @@ class Algorithm(ABC, Generic[State]):
         """
         return None
 
+    def weigh_learning(self, block: Block, state: State, memory: Memory = None) -> Weights | None:
+        """Return the weights by which the algorithm judges while it learns, for rules."""
+        return self.weigh(block, state, memory)
+
     def judge(self, block: Block, state: State, memory: Memory = None) -> FloatArray:
         """Return the plausibility of each fact of the block, which follows from the weights."""
         weights = self.weigh(block, state, memory)

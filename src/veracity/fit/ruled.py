@@ -18,7 +18,6 @@ from veracity.encoding.partitions import Encoded
 from veracity.errors import ParameterError
 from veracity.logic.factors import (
     Graph,
-    Marking,
     RuleSums,
     ground,
     infer,
@@ -53,12 +52,6 @@ def require_fit(algorithm: Algorithm[Any], kind: Kind) -> None:
         )
 
 
-def with_marks(encoded: Encoded, rules: Rules) -> tuple[Encoded, Rules]:
-    """Add to the blocks what rules need, and number the attributes of the rules."""
-    rules.check(encoded.names.attributes)
-    return encoded.with_known_truths(Marking())[0], rules.bound(encoded.names.attributes)
-
-
 @dataclass(frozen=True)
 class RuledStep:
     """Look of a step at a block, under rules.
@@ -80,7 +73,7 @@ class RuledStep:
         sums = None
         if self.are_used:
             derived = memory if self.step.derives is not None else None
-            weights = self.algorithm.weigh(block, state, derived)
+            weights = self.algorithm.weigh_learning(block, state, derived)
             assert weights is not None  # algorithms that take rules judge by weights
             found = infer(block, weights, graph, self.rules)
             block, sums = block._replace(field_of_fact=found.field_of_fact), found.sums

@@ -17,17 +17,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.algorithms.rules import Weights, scores, unclaimed_scores
+from veracity.algorithms.rules import Weights, label_scores, scores, unclaimed_scores
 from veracity.dependence.pairs import joined
-from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray
-from veracity.encoding.known import KnownCount
-from veracity.encoding.partitions import Partition
+from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.partitions import Encoded, Partition
 from veracity.errors import TooLarge
 from veracity.kernels.compiled_inference import BROKEN, OPEN
 from veracity.kernels.reference import begins_of, in_groups
 from veracity.logic.rules import HARD, Rules, Values, codes_of
 from veracity.naming import as_text
 from veracity.values import amounts
+
+MOST_LABELS = 20
+"""Distinct values of all claims up to which an item may have one that nobody claims of it."""
 
 MOST_CELLS = 1 << 20
 """Combinations of values of one case of a rule, at most."""
@@ -44,21 +46,47 @@ SHOWN = 3
 """Number of examples of broken cases, for each rule."""
 
 
+class Marked(NamedTuple):
+    """Report of a marked part: its items with known truths, and the labels of each attribute."""
+
+    items: int
+    is_used: BoolArray
+    """[attribute, label]; empty if labels are too many."""
+
+
 @dataclass(frozen=True)
 class Marking:
     """Function that adds to a block what rules need of the names in its part, wherever it is."""
 
-    def __call__(self, part: Partition) -> tuple[Block, KnownCount]:
+    n_attributes: int = 0
+    n_labels: int = 0
+
+    def __call__(self, part: Partition) -> tuple[Block, Marked]:
         """Mark the entity of each item, and the hash and the amount of each value."""
         assert part.values is not None
-        texts, place = np.unique(codes_of(part.values), return_index=True)
-        distinct = part.values.gather(place)
-        code = codes_of(part.values)
-        amount = amounts(as_text(distinct))[np.searchsorted(texts, code)]
-        block = part.block._replace(
+        block, code = part.block, codes_of(part.values)
+        texts, place = np.unique(code, return_index=True)
+        amount = amounts(as_text(part.values.gather(place)))[np.searchsorted(texts, code)]
+        is_used = np.zeros((self.n_attributes, self.n_labels), dtype=np.bool_)
+        if is_used.size:
+            is_used[block.attribute_of_item[block.item_of_fact], block.label_of_fact] = True
+        block = block._replace(
             entity_of_item=codes_of(part.items["entity"]), code_of_fact=code, amount_of_fact=amount
         )
-        return block, KnownCount(0, 0, int(np.count_nonzero(block.is_known)))
+        return block, Marked(int(np.count_nonzero(block.is_known)), is_used)
+
+
+def with_marks(encoded: Encoded, rules: Rules) -> tuple[Encoded, Rules]:
+    """Add to the blocks what rules need, and to the rules the numbers of the names they mean."""
+    names = encoded.names
+    rules.check(names.attributes)
+    n_labels = len(names.labels)
+    if names.n_unnumbered or n_labels > MOST_LABELS:
+        n_labels = 0
+    marked, found = encoded.with_known_truths(Marking(len(names.attributes), n_labels))
+    is_used = np.logical_or.reduce([own.is_used for own in found])
+    labels = as_text(names.labels[:n_labels])
+    return marked, rules.bound(names.attributes).with_labels(is_used, labels)
 
 
 class Graph(NamedTuple):
@@ -76,7 +104,9 @@ class Graph(NamedTuple):
     rule_of_factor: IntArray
     item_of_variable: IntArray
     fact_of_state: IntArray
-    """The fact; -1 for the values that nobody claims."""
+    """The fact; -1 for values that nobody claims of the item."""
+    label_of_state: IntArray
+    """The label, of labels that nobody claims of the item; -1 for all other states."""
     cases_of_rule: IntArray
 
 
@@ -114,11 +144,43 @@ class RuleSums(NamedTuple):
     worst: Worst | None
 
 
+class States(NamedTuple):
+    """States of the items of a block: claimed values, other labels of the attribute, any other."""
+
+    n_of_item: IntArray
+    first_label_of_item: IntArray
+    label: IntArray
+    """Labels that nobody claims of the item, but that others claim of the attribute."""
+
+    @classmethod
+    def of(cls, block: Block, rules: Rules) -> States:
+        """Find the states of all items."""
+        label, n_labels = np.zeros(0, np.int64), np.zeros(block.n_items, np.int64)
+        if rules.is_used.size:
+            is_other = rules.is_used[block.attribute_of_item].copy()
+            is_other[block.item_of_fact, block.label_of_fact] = False
+            n_labels, label = is_other.sum(axis=1), np.nonzero(is_other)[1]
+        return cls(block.n_facts_of_item + n_labels + 1, begins_of(n_labels), label)
+
+    def values(self, block: Block, rules: Rules, item: IntArray, state: IntArray) -> Values:
+        """Return the values of states of items."""
+        n_facts = block.n_facts_of_item[item]
+        is_fact, is_known = state < n_facts, state < self.n_of_item[item] - 1
+        fact = block.first_fact_of_item[item] + np.where(is_fact, state, 0)
+        code, amount = block.code_of_fact[fact], block.amount_of_fact[fact]
+        if len(self.label):
+            place = self.first_label_of_item[item] + state - n_facts
+            label = self.label[np.where(is_fact | ~is_known, 0, place)]
+            code = np.where(is_fact, code, rules.code_of_label[label])
+            amount = np.where(is_fact, amount, rules.amount_of_label[label])
+        return Values(code, amount, is_known)
+
+
 def ground(block: Block, rules: Rules) -> Graph:
     """Make the factors of all rules in a block; those that no values can break are left out."""
     entity = np.cumsum(np.diff(block.entity_of_item, prepend=block.entity_of_item[:1]) != 0)
     n_entities = int(entity[-1]) + 1 if len(entity) else 0
-    n_states_of_item = block.n_facts_of_item + 1
+    states = States.of(block, rules)
     found: list[tuple[IntArray, ...]] = []
     cells: list[NDArray[np.uint8]] = []
     cases = np.zeros(len(rules.rules), np.int64)
@@ -129,38 +191,38 @@ def ground(block: Block, rules: Rules) -> Graph:
             item[entity[own], column] = own
         item = item[(item >= 0).all(axis=1)]
         cases[r] = len(item)
-        n_cells = n_states_of_item[item].prod(axis=1)
+        n_cells = states.n_of_item[item].prod(axis=1)
         if len(item) and n_cells.max() > MOST_CELLS:
             raise TooLarge(
                 f"rule '{rule.name}': an entity has {n_cells.max():,} combinations of values of "
                 f"{', '.join(rule.attributes)}, and {MOST_CELLS:,} at most can be held; leave the "
                 "rule out, or bring values to one spelling with normalise=True"
             )
-        bounds = np.flatnonzero(np.diff(np.cumsum(n_cells) // CELLS_AT_ONCE, prepend=0)) + 1
+        bounds = np.flatnonzero(np.diff(np.cumsum(n_cells) // CELLS_AT_ONCE, prepend=0))
         for own, size in zip(np.split(item, bounds), np.split(n_cells, bounds), strict=True):
+            if not len(own):
+                continue
             first = begins_of(size)
             factor = np.repeat(np.arange(len(own)), size)
             rest, values = np.arange(first[-1]) - first[factor], list[Values]()
             for column in reversed(range(own.shape[1])):
                 of_cell = own[factor, column]
-                state, rest = rest % n_states_of_item[of_cell], rest // n_states_of_item[of_cell]
-                is_claimed = state < n_states_of_item[of_cell] - 1
-                fact = block.first_fact_of_item[of_cell] + np.where(is_claimed, state, 0)
-                values.insert(
-                    0, Values(block.code_of_fact[fact], block.amount_of_fact[fact], is_claimed)
-                )
-            if not len(factor):
-                continue
-            is_open = ~np.logical_and.reduce([own.is_claimed for own in values])
+                state, rest = rest % states.n_of_item[of_cell], rest // states.n_of_item[of_cell]
+                values.insert(0, states.values(block, rules, of_cell, state))
+            is_open = ~np.logical_and.reduce([own.is_known for own in values])
             kind = np.where(is_open, OPEN, rule.is_broken(values)).astype(np.uint8)
             is_live = np.logical_or.reduceat(kind == BROKEN, first[:-1])
             found.append((np.full(is_live.sum(), r), size[is_live], own[is_live]))
             cells.append(kind[is_live[factor]])
-    return _assembled(block, found, cells, cases)
+    return _assembled(block, states, found, cells, cases)
 
 
 def _assembled(
-    block: Block, found: list[tuple[IntArray, ...]], cells: list[NDArray[np.uint8]], cases: IntArray
+    block: Block,
+    states: States,
+    found: list[tuple[IntArray, ...]],
+    cells: list[NDArray[np.uint8]],
+    cases: IntArray,
 ) -> Graph:
     """Number variables and factors so that those of a component are neighbours."""
     nothing = np.zeros(0, np.int64)
@@ -182,12 +244,16 @@ def _assembled(
     slots, first_slot = in_groups(first_slot, by_component)
     cell, first_cell = in_groups(begins_of(n_cells), by_component)
     item = item[order]
-    n_states = block.n_facts_of_item[item] + 1
+    n_states = states.n_of_item[item]
     first_state = begins_of(n_states)
-    of_state = np.repeat(np.arange(len(item)), n_states)
-    fact = block.first_fact_of_item[item][of_state] + np.arange(first_state[-1])
-    fact -= first_state[:-1][of_state]
-    fact[first_state[1:] - 1] = -1
+    own = np.repeat(item, n_states)
+    state = np.arange(first_state[-1]) - np.repeat(first_state[:-1], n_states)
+    is_fact = state < block.n_facts_of_item[own]
+    fact = np.where(is_fact, block.first_fact_of_item[own] + state, -1)
+    label = np.full(len(fact), -1)
+    is_label = ~is_fact & (state < states.n_of_item[own] - 1)
+    which = states.first_label_of_item[own] + state - block.n_facts_of_item[own]
+    label[is_label] = states.label[which[is_label]]
     variable = place[variable[slots]]
     return Graph(
         first_state_of_variable=first_state,
@@ -201,6 +267,7 @@ def _assembled(
         rule_of_factor=rule[by_component],
         item_of_variable=item,
         fact_of_state=fact,
+        label_of_state=label,
         cases_of_rule=cases,
     )
 
@@ -220,27 +287,19 @@ def infer(block: Block, weights: Weights, graph: Graph, rules: Rules) -> Inferre
     kernel: Any = importlib.import_module("veracity.kernels.compiled_inference")
     first, fact = graph.first_state_of_variable, graph.fact_of_state
     if not len(fact):
-        return Inferred(np.zeros(block.n_facts), _sums(block, graph, *np.zeros((3, 0)),
-                                                       np.zeros(3, np.int64)))  # fmt: skip
-    last, is_fact = first[1:] - 1, fact >= 0
-    variable = np.repeat(np.arange(len(first) - 1), np.diff(first))
-    score = np.zeros(len(fact))
-    score[is_fact] = scores(block, weights)[fact[is_fact]]
-    if weights.rule == "softmax":
-        score[last] = unclaimed_scores(block, weights)[graph.item_of_variable]
-    known = block.known_of_fact[fact]
+        nothing = np.zeros(0)
+        sums = _sums(block, graph, nothing, nothing, nothing, np.zeros(3, np.int64))
+        return Inferred(np.zeros(block.n_facts), sums)
+    begin, is_fact = first[:-1], fact >= 0
+    variable = np.repeat(np.arange(len(begin)), np.diff(first))
+    score, log_prior = _scores_of_states(block, weights, graph)
     is_known = block.is_known[graph.item_of_variable][variable]
-    is_true = np.where(is_fact, known == 1, False)
-    none = ~np.logical_or.reduceat(is_true, first[:-1])
-    is_true[last] = none
+    is_true = np.where(is_fact, block.known_of_fact[fact] == 1, False)
+    is_true |= ~is_fact & ~np.logical_or.reduceat(is_true, begin)[variable]
     score = np.where(is_known, np.where(is_true, 0.0, -np.inf), score)
-    score -= np.maximum.reduceat(score, first[:-1])[variable]
+    score -= np.maximum.reduceat(score, begin)[variable]
     score = np.where(np.isfinite(score), np.maximum(score, -FARTHEST), score)
-    chance = np.zeros(len(fact))
-    chance[is_fact] = _prior_of_fact(block, weights)[fact[is_fact]]
-    chance /= np.add.reduceat(chance, first[:-1])[variable]
-    alone = np.exp(score)
-    alone /= np.add.reduceat(alone, first[:-1])[variable]
+    log_prior -= np.maximum.reduceat(log_prior, begin)[variable]
 
     # an open case is broken as often as by chance, and then as unlikely as any broken case
     odds = np.exp(-rules.strength)
@@ -248,22 +307,70 @@ def infer(block: Block, weights: Weights, graph: Graph, rules: Rules) -> Inferre
     columns = (np.zeros_like(odds), -rules.strength, np.log(free), rules.chance * odds / free)
     cost = np.column_stack(columns)[graph.rule_of_factor]
     message, broken, counts = kernel.infer(graph, cost, score)
-    of_factor = rules.chance[graph.rule_of_factor]
-    expected = (kernel.expect(graph, of_factor, share) for share in (alone, chance))
-    highest = np.maximum.reduceat(np.where(is_fact, message, -np.inf), first[:-1])
-    reference = np.where(np.isfinite(score[last]), message[last], highest)
+    alone = np.exp(score)
+    alone /= np.add.reduceat(alone, begin)[variable]
+    by_claims = kernel.expect(graph, rules.chance[graph.rule_of_factor], alone)
+    by_chance = kernel.infer(graph, cost, log_prior)[1]
+    by_chance = by_chance / (by_chance + (1.0 - by_chance) * odds[graph.rule_of_factor])
+
+    reference = _log_sums(np.where(is_fact, -np.inf, score + message), begin)
+    reference -= _log_sums(np.where(is_fact, -np.inf, score), begin)
+    highest = np.maximum.reduceat(np.where(is_fact, message, -np.inf), begin)
+    reference = np.where(np.isfinite(reference), reference, highest)
     field = np.zeros(block.n_facts)
     field[fact[is_fact]] = (message - reference[variable])[is_fact]
-    return Inferred(field, _sums(block, graph, broken, *expected, counts))
+    return Inferred(field, _sums(block, graph, broken, by_claims, by_chance, counts))
 
 
-def _prior_of_fact(block: Block, weights: Weights) -> FloatArray:
-    """Return the probability of each fact before any claim, as a share of the largest."""
-    prior = np.asarray(weights.prior, dtype=np.float64)
+def _log_sums(log_share: FloatArray, begin: IntArray) -> FloatArray:
+    """Return the logarithm of the sum of each group; NaN if all are zero."""
+    with np.errstate(invalid="ignore"):
+        found = np.logaddexp.reduceat(log_share, begin)
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def _scores_of_states(
+    block: Block, weights: Weights, graph: Graph
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """Return the score of each state by the claims, and before any claim.
+
+    Where no label has a score of its own, those that nobody claims of an item share one.
+    """
+    first, fact, label = graph.first_state_of_variable, graph.fact_of_state, graph.label_of_state
+    item = np.repeat(graph.item_of_variable, np.diff(first))
+    is_fact, is_label, last = fact >= 0, label >= 0, first[1:] - 1
+    score, log_prior = np.full((2, len(fact)), -np.inf)
     if weights.confusion is not None:
-        prior = prior[block.label_of_fact]
-    prior = np.broadcast_to(prior, block.n_facts)
-    return np.asarray(np.exp(prior - prior.max(initial=-np.inf)))
+        table, prior = label_scores(block, weights), np.asarray(weights.prior)
+        label = np.where(is_fact, block.label_of_fact[fact], label)
+        is_own = label >= 0
+        score[is_own] = table[item[is_own], label[is_own]]
+        log_prior[is_own] = prior[label[is_own]]
+        variable = np.repeat(np.arange(len(last)), np.diff(first))
+        others = table[graph.item_of_variable]
+        others[variable[is_own], label[is_own]] = -np.inf
+        score[last] = np.logaddexp.reduce(others, axis=1)
+        return score, log_prior
+    score[is_fact] = scores(block, weights)[fact[is_fact]]
+    unclaimed = np.zeros(block.n_items)
+    if weights.rule == "softmax":
+        unclaimed = unclaimed_scores(block, weights)
+    n_labels = np.add.reduceat(is_label, first[:-1], dtype=np.int64)
+    share = unclaimed - np.log(np.maximum(_spread(graph, n_labels, block.n_items), 1))
+    score[is_label] = share[item[is_label]]
+    score[last] = np.where(n_labels > 0, -np.inf, unclaimed[graph.item_of_variable])
+    prior = np.asarray(weights.prior, dtype=np.float64)
+    log_prior[is_fact] = np.broadcast_to(prior, block.n_facts)[fact[is_fact]]
+    if np.isfinite(score[is_label]).any():
+        log_prior[is_label] = share[item[is_label]] if prior.ndim else prior
+    return score, log_prior
+
+
+def _spread(graph: Graph, number_of_variable: IntArray, n_items: int) -> IntArray:
+    """Return numbers of variables as those of all items; zero for the others."""
+    found = np.zeros(n_items, number_of_variable.dtype)
+    found[graph.item_of_variable] = number_of_variable
+    return found
 
 
 def _sums(

@@ -25,7 +25,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from veracity.errors import ParameterError, UnreadableFile, first_line
 from veracity.naming import as_text, name_text
 from veracity.printing import did_you_mean, in_short
 from veracity.reading.claims import read_table
+from veracity.values import amounts
 
 HARD = 25.0
 """Strength of a fixed rule, in log-odds: a case that breaks it is e^25 times less likely."""
@@ -72,7 +73,7 @@ class Values:
 
     code: Codes
     amount: FloatArray
-    is_claimed: NDArray[np.bool_]
+    is_known: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -105,21 +106,21 @@ class Rule:
 
         A value that nobody claims may be any, so it breaks no rule.
         """
-        is_known = np.logical_and.reduce([own.is_claimed for own in values])
+        are_known = np.logical_and.reduce([own.is_known for own in values])
         if self.operator:
-            return np.asarray(is_known & self._compares_badly(values))
+            return np.asarray(are_known & self._compares_badly(values))
         if self.table is not None:
             keys, pairs = self.table
             pair = _joined_code(values[0].code, values[1].code)
-            return np.asarray(is_known & np.isin(values[0].code, keys) & ~np.isin(pair, pairs))
+            return np.asarray(are_known & np.isin(values[0].code, keys) & ~np.isin(pair, pairs))
         holds = [
-            own.is_claimed & np.isin(own.code, meant)
+            own.is_known & np.isin(own.code, meant)
             for own, meant in zip(values, self.sets, strict=True)
         ]
         if not self.n_given:
             return np.asarray(np.sum(holds, axis=0) > self.most)
         unmet = [
-            own.is_claimed & ~met
+            own.is_known & ~met
             for own, met in zip(values[self.n_given :], holds[self.n_given :], strict=True)
         ]
         given = np.logical_and.reduce(holds[: self.n_given])
@@ -159,6 +160,10 @@ class Rules:
     """Share of cases that values which nobody claims would break: that of the claimed values."""
     numbers: tuple[IntArray, ...] = ()
     """Numbers of the attributes of each rule; -1 for one that the claims do not have."""
+    is_used: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+    """[attribute, label]: values that occur, where the claims have few; else empty."""
+    code_of_label: Codes = field(default_factory=lambda: np.zeros(0, np.uint64))
+    amount_of_label: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def read(cls, given: object) -> Rules:
@@ -208,6 +213,12 @@ class Rules:
             np.array([place.get(name, -1) for name in rule.attributes]) for rule in self.rules
         )
         return replace(self, numbers=tuple(numbers))
+
+    def with_labels(self, is_used: NDArray[np.bool_], labels: pl.Series) -> Rules:
+        """Return the rules with the values that items of an attribute may have, if they are few."""
+        return replace(
+            self, is_used=is_used, code_of_label=codes_of(labels), amount_of_label=amounts(labels)
+        )
 
     def check(self, attributes: pl.Series) -> None:
         """Raise ParameterError for an attribute that the claims do not have."""

@@ -375,6 +375,11 @@ class Veracity(Algorithm[Belief]):
         other = self.other_answer(block, state)
         return weights if other is None else mixed(block, weights, other)
 
+    def weigh_learning(self, block: Block, state: Belief, memory: Memory = None) -> Weights:
+        """Return the weights of the claims without tempering and doubt."""
+        found = self.derive(block, state) if memory is None else memory
+        return state.model.weights(block, found)
+
     # --- other answers ----------------------------------------------------------------------------
 
     def alternatives(self, state: Belief) -> dict[str, Algorithm[Any]]:
