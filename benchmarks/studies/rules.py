@@ -94,7 +94,9 @@ def accuracy(result: veracity.Result, truths: pl.DataFrame) -> float:
     return (found["value"] == found["truth"]).mean()
 
 
-def way(seed: int, algorithm: str = "veracity", rules: list | None = None, **settings: float) -> dict:
+def way(
+    seed: int, algorithm: str = "veracity", rules: list | None = None, **settings: float
+) -> dict:
     """Return the accuracy without rules, with rules, and of the generating model."""
     claims, truths, exact = generate(seed, **settings)
     rules = RULES if rules is None else rules

@@ -207,7 +207,7 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
         table, known, truth_columns=truth_columns, engine=engine, progress=progress,
         key="item" if rules is None else "entity",
     )  # fmt: skip
-    prepared = _with_rules(prepared, read_rules)
+    prepared = _with_rules(prepared, read_rules, chosen)
     notes = _notes_on_features(chosen, features, prepared.encoded)
     result = answer(prepared.with_notes(*notes), chosen, progress, min_plausibility)
     result.run = replace(result.run, seed=seed or 0)
@@ -231,7 +231,8 @@ def judge(
     fitted = _with_more_features(fitted, source_features, item_features)
     table = open_claims(claims, engine, like=fitted, **options)
     prepared = _prepare_like(fitted, table, engine, progress)
-    prepared = _with_kinds_of_items(_with_rules(prepared, fitted.rules), fitted.algorithm)
+    prepared = _with_rules(prepared, fitted.rules, fitted.algorithm)
+    prepared = _with_kinds_of_items(prepared, fitted.algorithm)
 
     timer, encoded = Timer(), prepared.encoded
     fitted = fitted.grown(encoded.names)
@@ -268,7 +269,8 @@ def update(
     fitted = _with_more_features(fitted, source_features, item_features)
     table = open_claims(claims, engine, like=fitted, **options)
     algorithm = suited(fitted.algorithm, table)
-    prepared = _with_rules(_prepare_like(fitted, table, engine, progress), fitted.rules)
+    prepared = _prepare_like(fitted, table, engine, progress)
+    prepared = _with_rules(prepared, fitted.rules, algorithm)
     return answer(prepared, algorithm, progress, min_plausibility, before=fitted)
 
 
@@ -573,11 +575,11 @@ def _is_read_by_spark(claims: object) -> bool:
     return not is_database(path) and (not is_other or "://" in path)
 
 
-def _with_rules(prepared: Prepared, rules: Rules | None) -> Prepared:
+def _with_rules(prepared: Prepared, rules: Rules | None, algorithm: Algorithm[Any]) -> Prepared:
     """Add rules to the claims, if there are any."""
     if rules is None:
         return prepared
-    encoded, bound = with_marks(prepared.encoded, rules)
+    encoded, bound = with_marks(prepared.encoded, rules, learns_shares=algorithm.learns_shares)
     return replace(prepared, encoded=encoded, rules=bound)
 
 

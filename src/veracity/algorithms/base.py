@@ -168,6 +168,9 @@ class Algorithm(ABC, Generic[State]):
     judge by `weigh` with the rule softmax or sigmoid, and compute all plausibilities from `scores`,
     `label_scores` or `plausibilities`."""
 
+    learns_shares: ClassVar[bool] = False
+    """True if it learns the share of each label among the true ones, as a prior of items."""
+
     takes_shares: ClassVar[bool] = False
     """True if claims may count by their shares. The algorithm must then learn and judge blocks
     by kernels alone, and use `votes_of_fact` instead of numbers of supports."""

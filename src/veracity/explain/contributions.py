@@ -263,26 +263,20 @@ def items_at(result: Result, rows: IntArray, most: int) -> tuple[list[Item], int
     return items, len(places)
 
 
-def _rules_of(
-    part: Partition, item: int, fitted: Fitted
-) -> tuple[tuple[str, FloatArray], ...]:
+def _rules_of(part: Partition, item: int, fitted: Fitted) -> tuple[tuple[str, FloatArray], ...]:
     """Return what each rule adds to the facts of an item, given all items of its entity."""
     assert fitted.rules is not None
-    block, _ = Marking()(part.select(_is_of_entity(part, item)))
-    place = int(np.count_nonzero(_is_of_entity(part, item)[:item]))
-    weights = fitted.algorithm.weigh(block, fitted.state)
+    is_own = (part.items["entity"] == part.items["entity"][item]).to_numpy()
+    block, _ = Marking()(part.select(is_own))
+    place = int(np.count_nonzero(is_own[:item]))
+    weights = fitted.algorithm.weigh_learning(block, fitted.state)
     assert weights is not None
-    rules = fitted.rules.bound(fitted.names.attributes)
+    rules = fitted.rules
     added = by_rule(block, weights, ground(block, rules), rules)
     facts = slice(*block.first_fact_of_item[place : place + 2])
-    found = zip((rule.name for rule in rules.rules), added[:, facts], strict=True)
+    names = (*(rule.name for rule in rules.rules), "all, on average")
+    found = zip(names, added[:, facts], strict=True)
     return tuple((name, of_fact) for name, of_fact in found if np.abs(of_fact).max() > 0.0)
-
-
-def _is_of_entity(part: Partition, item: int) -> BoolArray:
-    """Mark the items with the same entity as an item."""
-    entity = part.items["entity"]
-    return (entity == entity[item]).to_numpy()
 
 
 def _places(encoded: Encoded, rows: IntArray) -> list[tuple[int, int, int]]:

@@ -162,6 +162,8 @@ class Fitted:
         """Return all of it as arrays by name."""
         totals = {f"totals/{phase}": trees.plain(own) for phase, own in self.totals.items()}
         parts = {"state": self.state, "counted": self.counted, **totals, "rounds": self.rounds}
+        if self.rules is not None:
+            parts["rules"] = self.rules.learned
         return {
             name: array
             for part, tree in parts.items()
@@ -176,6 +178,7 @@ class Fitted:
         kind: Kind,
         arrays: Mapping[str, NDArray[Any]],
         normalisation: Mapping[str, Any] | None,
+        rules: Sequence[Mapping[str, Any]] = (),
     ) -> Fitted:
         """Make the fit again; raise ValueError if its arrays do not fit the algorithm."""
         sizes = {"source": names.n_sources}
@@ -184,6 +187,10 @@ class Fitted:
         state = trees.from_arrays(algorithm.state_type, arrays, "state", labels=names.labels)
         survey = Survey(kind, names, counted)
         trees.check(state, algorithm.start(survey, prior_rates(algorithm, survey)), sizes)
+        read = None
+        if rules:
+            read = Rules.read(rules).bound(names.attributes)
+            read = read.with_learned(trees.from_arrays(tuple, arrays, "rules"), names.labels)
         phases = {name[:-1] for name in arrays if re.fullmatch(r"totals/[^.]*\.", name)}
         return cls(
             algorithm=algorithm,
@@ -196,5 +203,6 @@ class Fitted:
                 for phase in sorted(phases)
             },
             rounds=trees.from_arrays(int, arrays, "rounds"),
+            rules=read,
             normalisation=normalisation,
         )

@@ -99,8 +99,10 @@ class _Judging:
             graph, memory = turn.memory or (None, None)
             graph = ground(block, self.rules) if graph is None else Graph(*graph)
             weights = self.algorithm.weigh(block, state, memory)
+            of_others = self.algorithm.weigh_learning(block, state, memory)
             assert weights is not None
-            found = infer(block, weights, graph, self.rules)
+            assert of_others is not None
+            found = infer(block, of_others, graph, self.rules)
             rule_sums = found.sums
             judged = plausibilities(block._replace(field_of_fact=found.field_of_fact), weights)
         other = self.algorithm.other_answer(block, state)

@@ -63,9 +63,7 @@ def infer(
         if n_edges == v1 - v0 + f1 - f0 - 1:
             _propagate(graph, cost_of_factor, score_of_state, message, broken, sent, f0, f1, 0.0)
         elif n_assignments <= MOST_ASSIGNMENTS:
-            _enumerate(
-                graph, cost_of_factor, score_of_state, message, broken, v0, v1, f0, f1
-            )
+            _enumerate(graph, cost_of_factor, score_of_state, message, broken, v0, v1, f0, f1)
         else:
             counts[1] += 1
             counts[2] += not _propagate(
@@ -148,9 +146,7 @@ def _propagate(
             f = f0 + i if n % 2 == 0 else f1 - 1 - i
             change = max(
                 change,
-                _send(
-                    graph, cost_of_factor, score_of_state, message, broken, sent, f, damping
-                ),
+                _send(graph, cost_of_factor, score_of_state, message, broken, sent, f, damping),
             )
         if change < limit:
             return True

@@ -76,8 +76,11 @@ class Marking:
         return block, Marked(int(np.count_nonzero(block.is_known)), is_used)
 
 
-def with_marks(encoded: Encoded, rules: Rules) -> tuple[Encoded, Rules]:
-    """Add to the blocks what rules need, and to the rules the numbers of the names they mean."""
+def with_marks(encoded: Encoded, rules: Rules, *, learns_shares: bool) -> tuple[Encoded, Rules]:
+    """Add to the blocks what rules need, and to the rules the numbers of the names they mean.
+
+    Labels get offsets only if the algorithm learns their shares among the truths.
+    """
     names = encoded.names
     rules.check(names.attributes)
     n_labels = len(names.labels)
@@ -86,7 +89,8 @@ def with_marks(encoded: Encoded, rules: Rules) -> tuple[Encoded, Rules]:
     marked, found = encoded.with_known_truths(Marking(len(names.attributes), n_labels))
     is_used = np.logical_or.reduce([own.is_used for own in found])
     labels = as_text(names.labels[:n_labels])
-    return marked, rules.bound(names.attributes).with_labels(is_used, labels)
+    rules = rules.bound(names.attributes).with_labels(is_used, labels)
+    return marked, rules if learns_shares else replace(rules, offset=np.zeros(0))
 
 
 class Graph(NamedTuple):
@@ -141,6 +145,9 @@ class RuleSums(NamedTuple):
     """[rule, bin, 2]: number of cases by their probability to be broken by chance, and its sum."""
     components: IntArray
     """Number of all components, of those solved by loopy propagation, and of those unsettled."""
+    of_label: FloatArray
+    """[label, 2]: expected number of variables with it before any claim, under the rules and
+    without; empty if shares of labels are not learned."""
     worst: Worst | None
 
 
@@ -288,11 +295,18 @@ def infer(block: Block, weights: Weights, graph: Graph, rules: Rules) -> Inferre
     first, fact = graph.first_state_of_variable, graph.fact_of_state
     if not len(fact):
         nothing = np.zeros(0)
-        sums = _sums(block, graph, nothing, nothing, nothing, np.zeros(3, np.int64))
+        of_label = np.zeros((len(rules.offset), 2))
+        sums = _sums(block, graph, nothing, nothing, nothing, np.zeros(3, np.int64), of_label)
         return Inferred(np.zeros(block.n_facts), sums)
     begin, is_fact = first[:-1], fact >= 0
     variable = np.repeat(np.arange(len(begin)), np.diff(first))
     score, log_prior = _scores_of_states(block, weights, graph)
+    label = np.where(is_fact, block.label_of_fact[fact], graph.label_of_state)
+    offset = np.zeros(len(fact))
+    if len(rules.offset):
+        offset = np.where(label >= 0, rules.offset[label], 0.0)
+    unclaimed = np.where(is_fact, -np.inf, score)
+    score, log_prior = score - offset, log_prior - offset
     is_known = block.is_known[graph.item_of_variable][variable]
     is_true = np.where(is_fact, block.known_of_fact[fact] == 1, False)
     is_true |= ~is_fact & ~np.logical_or.reduceat(is_true, begin)[variable]
@@ -310,16 +324,22 @@ def infer(block: Block, weights: Weights, graph: Graph, rules: Rules) -> Inferre
     alone = np.exp(score)
     alone /= np.add.reduceat(alone, begin)[variable]
     by_claims = kernel.expect(graph, rules.chance[graph.rule_of_factor], alone)
-    by_chance = kernel.infer(graph, cost, log_prior)[1]
+    prior_message, by_chance, _ = kernel.infer(graph, cost, log_prior)
     by_chance = by_chance / (by_chance + (1.0 - by_chance) * odds[graph.rule_of_factor])
 
-    reference = _log_sums(np.where(is_fact, -np.inf, score + message), begin)
-    reference -= _log_sums(np.where(is_fact, -np.inf, score), begin)
-    highest = np.maximum.reduceat(np.where(is_fact, message, -np.inf), begin)
-    reference = np.where(np.isfinite(reference), reference, highest)
+    added = message - offset
+    reference = _log_sums(unclaimed + added, begin) - _log_sums(unclaimed, begin)
+    best = np.maximum.reduceat(np.where(is_fact, added, -np.inf), begin)
+    reference = np.where(np.isfinite(reference), reference, best)
     field = np.zeros(block.n_facts)
-    field[fact[is_fact]] = (message - reference[variable])[is_fact]
-    return Inferred(field, _sums(block, graph, broken, by_claims, by_chance, counts))
+    field[fact[is_fact]] = (added - reference[variable])[is_fact]
+    of_label = np.zeros((len(rules.offset), 2))
+    if len(of_label):
+        is_own = label >= 0
+        for column, log_share in enumerate((log_prior + prior_message, log_prior + offset)):
+            share = np.exp(log_share - _log_sums(log_share, begin)[variable])
+            of_label[:, column] = np.bincount(label[is_own], share[is_own], len(of_label))
+    return Inferred(field, _sums(block, graph, broken, by_claims, by_chance, counts, of_label))
 
 
 def _log_sums(log_share: FloatArray, begin: IntArray) -> FloatArray:
@@ -380,6 +400,7 @@ def _sums(
     by_claims: FloatArray,
     by_chance: FloatArray,
     components: IntArray,
+    of_label: FloatArray,
 ) -> RuleSums:
     rule, n = graph.rule_of_factor, len(graph.cases_of_rule)
     place = rule * BINS + np.minimum((by_chance * BINS).astype(np.int64), BINS - 1)
@@ -393,6 +414,7 @@ def _sums(
         unsure=np.bincount(rule, broken * (1.0 - broken), n),
         by_chance=np.stack(bins, axis=1).reshape(n, BINS, 2),
         components=components,
+        of_label=of_label,
         worst=every + Worst(*(own[:0] for own in every)),
     )
 
@@ -400,14 +422,15 @@ def _sums(
 def by_rule(block: Block, weights: Weights, graph: Graph, rules: Rules) -> FloatArray:
     """Divide the field of each fact among the rules: [rule, fact].
 
-    Rules are added one after the other, in their order and in the opposite one, and a rule gets the
+    The last row is the offset of all rules together. Rules are added one after the other, in their order and in the opposite one, and a rule gets the
     mean of what it adds. So the parts add up, also where rules work together.
     """
     n = len(rules.rules)
-    added = np.zeros((n, block.n_facts))
+    added = np.zeros((n + 1, block.n_facts))
+    added[n] = infer(block, weights, graph, replace(rules, strength=np.zeros(n))).field_of_fact
     concerned = np.unique(graph.rule_of_factor)
     for order in (concerned, concerned[::-1]):
-        so_far, before = np.zeros(n), np.zeros(block.n_facts)
+        so_far, before = np.zeros(n), added[n]
         for rule in order:
             so_far[rule] = rules.strength[rule]
             after = infer(block, weights, graph, replace(rules, strength=so_far)).field_of_fact
@@ -432,7 +455,11 @@ def with_strengths(rules: Rules, sums: RuleSums) -> Rules:
     """Return the rules with the strengths, and the shares of chance, that follow from sums."""
     n, total = sums.by_chance.sum(axis=1).T
     chance = (total + 0.5) / (n + 1.0)
-    return replace(rules, strength=learned_strengths(rules, sums), chance=chance)
+    offset = rules.offset
+    if len(sums.of_label):
+        under_rules, without = np.maximum(sums.of_label, 1e-9).T
+        offset = offset + np.log(under_rules / without)
+    return replace(rules, strength=learned_strengths(rules, sums), chance=chance, offset=offset)
 
 
 def learned_strengths(rules: Rules, sums: RuleSums) -> FloatArray:

@@ -158,6 +158,9 @@ class Rules:
     strength: FloatArray
     chance: FloatArray
     """Share of cases that values which nobody claims would break: that of the claimed values."""
+    offset: FloatArray = field(default_factory=lambda: np.zeros(0))
+    """Of each label, what rules add to its score on average before any claim. It is subtracted: the
+    share of a label among truths, which an algorithm learns, shows what the rules do to it."""
     numbers: tuple[IntArray, ...] = ()
     """Numbers of the attributes of each rule; -1 for one that the claims do not have."""
     is_used: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
@@ -216,9 +219,12 @@ class Rules:
 
     def with_labels(self, is_used: NDArray[np.bool_], labels: pl.Series) -> Rules:
         """Return the rules with the values that items of an attribute may have, if they are few."""
+        offset = np.zeros(len(labels))
+        offset[: len(self.offset)] = self.offset[: len(labels)]
         return replace(
-            self, is_used=is_used, code_of_label=codes_of(labels), amount_of_label=amounts(labels)
-        )
+            self, offset=offset, is_used=is_used, code_of_label=codes_of(labels),
+            amount_of_label=amounts(labels),
+        )  # fmt: skip
 
     def check(self, attributes: pl.Series) -> None:
         """Raise ParameterError for an attribute that the claims do not have."""
@@ -231,6 +237,20 @@ class Rules:
                         f"rule '{rule.name}': the claims have no attribute '{in_short(name)}'; "
                         f"{near}"
                     )
+
+    @property
+    def learned(self) -> tuple[NDArray[Any], ...]:
+        """Return all that was learned, or found in the claims, to be stored."""
+        return self.strength, self.chance, self.offset, self.is_used
+
+    def with_learned(self, learned: Sequence[NDArray[Any]], labels: pl.Series) -> Rules:
+        """Return the rules with what was stored; raise ValueError if it is of other rules."""
+        strength, chance, offset, is_used = (np.asarray(own) for own in learned)
+        if not len(strength) == len(chance) == len(self.rules):
+            raise ValueError("the strengths are those of other rules")
+        known = replace(self, strength=strength, chance=chance)
+        found = known.with_labels(is_used, as_text(labels[: is_used.shape[1]]))
+        return replace(found, offset=offset)
 
     @property
     def is_learned(self) -> NDArray[np.bool_]:
@@ -314,10 +334,15 @@ def _comparison(
         at = 0
         while at < len(side) or not at:
             term = TERM.match(side, at)
-            if term is None or term.end() == at or not any(term.groups()[1:]) or (at and not term[1]):
+            if (
+                term is None
+                or term.end() == at
+                or not any(term.groups()[1:])
+                or (at and not term[1])
+            ):
                 raise ParameterError(
                     f"{where}: cannot read '{side.strip()}': write numbers, and attributes in "
-                    'double quotes unless they are one word, with + and -, as in \'3.28 * length\''
+                    "double quotes unless they are one word, with + and -, as in '3.28 * length'"
                 )
             number = (-sign if term[1] == "-" else sign) * float(term[2] or 1.0)
             name = term[3] or term[4]
@@ -350,7 +375,9 @@ def _implication(
                     f"{', '.join(frame.columns)}"
                 )
             frame = frame.select(when, then).drop_nulls()
-            rows = list(zip(*(as_text(frame[name]).to_list() for name in (when, then)), strict=True))
+            rows = list(
+                zip(*(as_text(frame[name]).to_list() for name in (when, then)), strict=True)
+            )
         elif isinstance(table, Mapping):
             rows = [(key, own) for key, value in table.items() for own in _values(value, where)]
         else:
@@ -408,4 +435,3 @@ def _values(given: object, where: str) -> list[str]:
 
 def _said(given: object) -> str:
     return " or ".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
-

@@ -40,7 +40,6 @@ from veracity.io.atomic import atomic_folder, recover
 from veracity.io.frames import ROWS_PER_BATCH
 from veracity.io.lazy import LazySequence, LazyTable
 from veracity.io.memory import fits_in_memory, require_memory
-from veracity.logic.rules import Rules
 from veracity.progress import Progress
 from veracity.reading.roles import keys_of
 from veracity.result.run import Run
@@ -292,22 +291,18 @@ class _Reader:
         with np.load(self._files.path(FITTED_FILE), allow_pickle=False) as file:
             arrays = dict(file)
         try:
-            fitted = Fitted.from_arrays(algorithm, self.names, run.kind, arrays, run.normalisation)
+            fitted = Fitted.from_arrays(
+                algorithm, self.names, run.kind, arrays, run.normalisation,
+                [own["given"] for own in run.rules],
+            )  # fmt: skip
         except (ValueError, KeyError) as error:
             raise UnreadableFile(
                 f"{self._files.folder}: {FITTED_FILE} does not fit {run.algorithm}: "
                 f"{first_line(error)[:300]}; discover the run again"
             ) from error
         kept = run.input
-        rules = None
-        if run.rules:
-            rules = Rules.read([own["given"] for own in run.rules]).bound(self.names.attributes)
-            strength, chance = (
-                np.array([own[name] for own in run.rules]) for name in ("strength", "chance")
-            )
-            rules = replace(rules, strength=strength, chance=chance)
         return replace(
-            fitted, rules=rules, columns=kept.columns, no_value=kept.no_value, plans=tuple(kept.plans)
+            fitted, columns=kept.columns, no_value=kept.no_value, plans=tuple(kept.plans)
         )
 
 
