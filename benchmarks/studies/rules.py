@@ -9,13 +9,11 @@ an entity, and assessors of unknown expertise say which are true.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import time
-from pathlib import Path
 
 import numpy as np
 import polars as pl
+
 import veracity
 
 STATEMENTS = [f"s{n}" for n in range(1, 9)]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 )
 @claims_argument
 @takes(*CLAIMS, "known", "truth_columns", "algorithm", "parameters", "prior", "source_features")
-@takes("item_features", "min_plausibility", *ENGINE)
+@takes("item_features", "rules", "min_plausibility", *ENGINE)
 @result_option
 @takes("force", "as_json")
 def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
@@ -56,7 +56,7 @@ def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
     from veracity.api import discover as discover_truths
     from veracity.show.terminal import at_work
 
-    tables = ("known", "prior", "source_features", "item_features")
+    tables = ("known", "prior", "source_features", "item_features", "rules")
     target = _checked_target(options, (*paths, *(options[name] for name in tables)))
     claims, how = chosen_claims(paths), chosen_reading(options)
     if options["engine"] == "local":

@@ -253,10 +253,12 @@ def items_at(result: Result, rows: IntArray, most: int) -> tuple[list[Item], int
         weights = None
         if fitted is not None:
             weights = fitted.algorithm.weigh(own, fitted.state)
-        rules = ()
+        rules: tuple[tuple[str, FloatArray], ...] = ()
         if fitted is not None and fitted.rules is not None:
             rules = _rules_of(encoded.parts[part], item, fitted)
-            field = np.sum([of_fact for _, of_fact in rules] or np.zeros((1, own.n_facts)), axis=0)
+            field = np.zeros(own.n_facts)
+            for _, of_fact in rules:
+                field += of_fact
             own = own._replace(field_of_fact=field)
         facts = result.tables.facts.slice(first, own.n_facts)
         items.append(Item(facts, own, weights, encoded.kind == "binary", rules))

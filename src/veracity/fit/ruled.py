@@ -93,7 +93,7 @@ def examples_of(encoded: Encoded, rules: Rules, sums: RuleSums) -> list[list[str
     found: list[list[str]] = [[] for _ in rules.rules]
     if encoded.is_remote:
         return found
-    worst = sums.worst
+    worst: Any = sums.worst
     for rule, broken, block, item in zip(*worst, strict=True):
         if broken > 0.5:
             entity = as_text(encoded.parts[int(block)].items["entity"][[int(item)]])[0]

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veracity.kernels import kernel
+from veracity.kernels import BROKEN, KEPT, OPEN, kernel
 
 if TYPE_CHECKING:
     from veracity.encoding.block import FloatArray, IntArray
     from veracity.logic.factors import Graph
 
-KEPT, BROKEN, OPEN, SHARE = range(4)
-"""Kinds of cells: the rule holds, is broken, or is open, since nobody claims one of the values."""
+SHARE = 3
+"""Column of the share of open cells that is broken, after the log factors of the kinds of cells."""
 
 MOST_ASSIGNMENTS = 1 << 15
 """Assignments of a component with cycles up to which all are enumerated: fifteen facts that are

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from veracity.algorithms.rules import Weights, label_scores, scores, unclaimed_scores
 from veracity.dependence.pairs import joined
-from veracity.encoding.block import Block, BoolArray, FloatArray, IntArray
+from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.errors import TooLarge
-from veracity.kernels.compiled_inference import BROKEN, OPEN
+from veracity.kernels import BROKEN, OPEN
 from veracity.kernels.reference import begins_of, in_groups
 from veracity.logic.rules import HARD, Rules, Values, codes_of
 from veracity.naming import as_text
@@ -123,11 +123,15 @@ class Worst(NamedTuple):
     item: IntArray
 
     def __add__(self, other: Worst) -> Worst:  # type: ignore[override]
-        both = [np.concatenate(pair) for pair in zip(self, other, strict=True)]
-        order = np.lexsort((both[3], both[2], -np.round(both[1], 9), both[0]))
-        rule = both[0][order]
-        is_kept = np.arange(len(rule)) - np.searchsorted(rule, rule) < SHOWN
-        return Worst(*(own[order][is_kept] for own in both))
+        pairs: Any = zip(self, other, strict=True)
+        return Worst(*map(np.concatenate, pairs)).shortened()
+
+    def shortened(self) -> Worst:
+        """Return the first cases of each rule."""
+        order = np.lexsort((self.item, self.block, -np.round(self.broken, SAME), self.rule))
+        rule = self.rule[order]
+        first = order[np.arange(len(rule)) - np.searchsorted(rule, rule) < SHOWN]
+        return Worst(self.rule[first], self.broken[first], self.block[first], self.item[first])
 
 
 class RuleSums(NamedTuple):
@@ -212,7 +216,7 @@ def ground(block: Block, rules: Rules) -> Graph:
             first = begins_of(size)
             factor = np.repeat(np.arange(len(own)), size)
             rest, values = np.arange(first[-1]) - first[factor], list[Values]()
-            for column in reversed(range(own.shape[1])):
+            for column in reversed(range(len(numbers))):
                 of_cell = own[factor, column]
                 state, rest = rest % states.n_of_item[of_cell], rest // states.n_of_item[of_cell]
                 values.insert(0, states.values(block, rules, of_cell, state))
@@ -231,7 +235,7 @@ def _assembled(
     cells: list[NDArray[np.uint8]],
     cases: IntArray,
 ) -> Graph:
-    """Number variables and factors so that those of a component are neighbours."""
+    """Return the graph, with variables and factors numbered so that those of a component are neighbours."""
     nothing = np.zeros(0, np.int64)
     rule = np.concatenate([nothing, *(own for own, _, _ in found)])
     n_cells = np.concatenate([nothing, *(size for _, size, _ in found)])
@@ -409,21 +413,22 @@ def _sums(
     every = Worst(rule, by_claims, np.full(len(rule), block.number), item)
     return RuleSums(
         cases=graph.cases_of_rule,
-        by_claims=np.bincount(rule, by_claims, n),
-        broken=np.bincount(rule, broken, n),
-        unsure=np.bincount(rule, broken * (1.0 - broken), n),
-        by_chance=np.stack(bins, axis=1).reshape(n, BINS, 2),
+        by_claims=np.asarray(np.bincount(rule, by_claims, n), np.float64),
+        broken=np.asarray(np.bincount(rule, broken, n), np.float64),
+        unsure=np.asarray(np.bincount(rule, broken * (1.0 - broken), n), np.float64),
+        by_chance=np.stack(bins, axis=1).reshape(n, BINS, 2).astype(np.float64),
         components=components,
         of_label=of_label,
-        worst=every + Worst(*(own[:0] for own in every)),
+        worst=every.shortened(),
     )
 
 
 def by_rule(block: Block, weights: Weights, graph: Graph, rules: Rules) -> FloatArray:
     """Divide the field of each fact among the rules: [rule, fact].
 
-    The last row is the offset of all rules together. Rules are added one after the other, in their order and in the opposite one, and a rule gets the
-    mean of what it adds. So the parts add up, also where rules work together.
+    The last row is the offset of all rules together. Rules are added one after the other, in their
+    order and in the opposite one, and a rule gets the mean of what it adds. So the parts add up,
+    also where rules work together.
     """
     n = len(rules.rules)
     added = np.zeros((n + 1, block.n_facts))
@@ -518,7 +523,7 @@ def _solved(excess: Any, n: int) -> FloatArray:
         middle = 0.5 * (low + high)
         is_above = excess(middle) > 0.0
         low, high = np.where(is_above, middle, low), np.where(is_above, high, middle)
-    return 0.5 * (low + high)
+    return np.asarray(0.5 * (low + high))
 
 
 def rows_of(
@@ -534,7 +539,7 @@ def rows_of(
             "high": float(high[r]) if is_learned[r] else None,
             "cases": int(sums.cases[r]), "broken_by_claims": float(sums.by_claims[r]),
             "broken": float(sums.broken[r]), "examples": list(examples[r]),
-            "chance": float(rules.chance[r]), "given": json.loads(json.dumps(rule.given, default=str)),
+            "given": json.loads(json.dumps(rule.given, default=str)),
         }
         for r, rule in enumerate(rules.rules)
     ]  # fmt: skip

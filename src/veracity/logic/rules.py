@@ -142,8 +142,8 @@ class Rule:
                 return np.where(unknown, values[0].code != values[1].code, differs)
             return differs & ~unknown
         if self.operator == "<" and not self.tolerance:
-            return (apart >= 0.0) & ~unknown
-        return (apart > slack) & ~unknown
+            return np.asarray((apart >= 0.0) & ~unknown)
+        return np.asarray((apart > slack) & ~unknown)
 
 
 def _joined_code(one: Codes, other: Codes) -> Codes:
@@ -410,11 +410,13 @@ def _at_most(
     most, of = given["at_most"], given.get("of")
     if not isinstance(of, Mapping) or not of:
         raise ParameterError(
-            f'{where}: of must be values by attribute, as in of = {{raining = "yes", sunny = "yes"}}'
+            f'{where}: of must be values by attribute, as in of = {{raining = "yes", '
+            'sunny = "yes"}'
         )
     if not isinstance(most, int) or isinstance(most, bool) or not 0 <= most < len(of):
         raise ParameterError(
-            f"{where}: at_most must be a whole number below the {len(of)} values of it, got {most!r}"
+            f"{where}: at_most must be a whole number below the {len(of)} values of it, got "
+            f"{most!r}"
         )
     told = ", ".join(f"{name} is {_said(own)}" for name, own in of.items())
     return f"at most {most} of: {told}", {**_sets(of, where), "most": most}
