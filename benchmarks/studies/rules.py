@@ -1,8 +1,8 @@
 """Measure what rules between facts bring: on synthetic statements, on flights, and their cost.
 
-The statements follow CoBayes (Kasneci, Van Gael, Herbrich, Graepel: Bayesian Knowledge Corroboration
-with Logical Rules and User Feedback, ECML PKDD 2010): each is true or false, rules connect those of
-an entity, and assessors of unknown expertise say which are true.
+The statements follow CoBayes (Kasneci, Van Gael, Herbrich, Graepel: Bayesian Knowledge
+Corroboration with Logical Rules and User Feedback, ECML PKDD 2010): each is true or false, rules
+connect those of an entity, and assessors of unknown expertise say which are true.
 
     python benchmarks/studies/rules.py [--data FOLDER]
 """

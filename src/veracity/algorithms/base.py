@@ -165,7 +165,7 @@ class Algorithm(ABC, Generic[State]):
 
     takes_rules: ClassVar[bool] = False
     """True if rules between facts may add to the scores. The algorithm must then learn by sweeps,
-    judge by `weigh` with the rule softmax or sigmoid, and compute all plausibilities from `scores`,
+    judge by `weigh` with the rule softmax, and compute all plausibilities from `scores`,
     `label_scores` or `plausibilities`."""
 
     learns_shares: ClassVar[bool] = False

@@ -202,8 +202,8 @@ class LTDRBM(Algorithm[RBM]):
 
     @property
     def takes_rules(self) -> bool:  # type: ignore[override]
-        """True for sweeps; mini-batches do not hold whole entities."""
-        return self.learning == "flow"
+        """True for sweeps with a single truth; mini-batches do not hold whole entities."""
+        return self.learning == "flow" and self.single_truth
 
     @property
     def takes_shares(self) -> bool:  # type: ignore[override]

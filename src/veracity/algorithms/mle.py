@@ -70,7 +70,6 @@ class MLE(Algorithm[TwoCoins]):
     """
 
     name = "mle"
-    takes_rules = True
     takes_shares = True
 
     prior: Prior = NO_PRIOR

@@ -179,10 +179,11 @@ def _why_not(
 
 
 def _deciding_rule(item: Item, best: int, rival: int) -> str | None:
-    """Return the rule that adds most to the lead of the best value, if rules alone put it ahead."""
+    """Return the rule that adds most to the lead of the best value, if rules add most of it."""
     leads = [(of_fact[best] - of_fact[rival], name) for name, of_fact in item.rules]
-    of_claims = item.score[best] - item.score[rival] - sum(lead for lead, _ in leads)
-    return max(leads)[1] if round(of_claims, SAME) <= 0.0 else None
+    of_rules = sum(lead for lead, _ in leads)
+    of_claims = item.score[best] - item.score[rival] - of_rules
+    return max(leads)[1] if of_rules > max(of_claims, 0.0) else None
 
 
 def _copiers(result: Result, side: Side) -> str:

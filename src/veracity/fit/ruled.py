@@ -1,8 +1,8 @@
 """Let an algorithm learn and judge under rules, without knowing of them.
 
 Before an algorithm looks at a block, inference finds what the rules add to the score of each fact,
-from the weights of the claims so far. The algorithm sees it as a part of the scores. So what follows
-from other items reaches the plausibilities and the reliabilities learned from them.
+from the weights of the claims so far. The algorithm sees it as a part of the scores. So what
+follows from other items reaches the plausibilities and the reliabilities learned from them.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def require_fit(algorithm: Algorithm[Any], kind: Kind) -> None:
         )
     if not algorithm.takes_rules:
         raise ParameterError(
-            f"{algorithm.name} does not judge by log-odds, so it takes no rules; use another "
-            "algorithm, such as veracity, or leave out rules"
+            f"{algorithm.name} takes no rules: they need an algorithm that judges by log-odds and "
+            "makes one value of an item true, such as veracity or accu"
         )
 
 

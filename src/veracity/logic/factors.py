@@ -235,7 +235,7 @@ def _assembled(
     cells: list[NDArray[np.uint8]],
     cases: IntArray,
 ) -> Graph:
-    """Return the graph, with variables and factors numbered so that those of a component are neighbours."""
+    """Return the graph, in which the variables and factors of a component are neighbours."""
     nothing = np.zeros(0, np.int64)
     rule = np.concatenate([nothing, *(own for own, _, _ in found)])
     n_cells = np.concatenate([nothing, *(size for _, size, _ in found)])
@@ -376,9 +376,7 @@ def _scores_of_states(
         score[last] = np.logaddexp.reduce(others, axis=1)
         return score, log_prior
     score[is_fact] = scores(block, weights)[fact[is_fact]]
-    unclaimed = np.zeros(block.n_items)
-    if weights.rule == "softmax":
-        unclaimed = unclaimed_scores(block, weights)
+    unclaimed = unclaimed_scores(block, weights)
     n_labels = np.add.reduceat(is_label, first[:-1], dtype=np.int64)
     share = unclaimed - np.log(np.maximum(_spread(graph, n_labels, block.n_items), 1))
     score[is_label] = share[item[is_label]]

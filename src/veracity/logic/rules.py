@@ -33,7 +33,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from veracity.encoding.block import FloatArray, IntArray
+from veracity.encoding.block import BoolArray, FloatArray, IntArray
 from veracity.errors import ParameterError, UnreadableFile, first_line
 from veracity.naming import as_text, name_text
 from veracity.printing import did_you_mean, in_short
@@ -73,7 +73,7 @@ class Values:
 
     code: Codes
     amount: FloatArray
-    is_known: NDArray[np.bool_]
+    is_known: BoolArray
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Rule:
     table: tuple[Codes, Codes] | None = None
     """Pairs of values that go together, sorted."""
 
-    def is_broken(self, values: Sequence[Values]) -> NDArray[np.bool_]:
+    def is_broken(self, values: Sequence[Values]) -> BoolArray:
         """Return True for each case that breaks the rule; the values are those of its attributes.
 
         A value that nobody claims may be any, so it breaks no rule.
@@ -126,7 +126,7 @@ class Rule:
         given = np.logical_and.reduce(holds[: self.n_given])
         return np.asarray(given & np.logical_or.reduce(unmet))
 
-    def _compares_badly(self, values: Sequence[Values]) -> NDArray[np.bool_]:
+    def _compares_badly(self, values: Sequence[Values]) -> BoolArray:
         terms = [f * own.amount for f, own in zip(self.factors, values, strict=True)]
         left = np.sum([np.where(f > 0, t, 0.0) for f, t in zip(self.factors, terms, strict=True)],
                       axis=0)  # fmt: skip
@@ -139,8 +139,8 @@ class Rule:
         if self.operator == "=":
             differs = np.abs(apart) > slack
             if self.factors == (1.0, -1.0) and not self.constant:
-                return np.where(unknown, values[0].code != values[1].code, differs)
-            return differs & ~unknown
+                return np.asarray(np.where(unknown, values[0].code != values[1].code, differs))
+            return np.asarray(differs & ~unknown)
         if self.operator == "<" and not self.tolerance:
             return np.asarray((apart >= 0.0) & ~unknown)
         return np.asarray((apart > slack) & ~unknown)
@@ -163,7 +163,7 @@ class Rules:
     share of a label among truths, which an algorithm learns, shows what the rules do to it."""
     numbers: tuple[IntArray, ...] = ()
     """Numbers of the attributes of each rule; -1 for one that the claims do not have."""
-    is_used: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+    is_used: BoolArray = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
     """[attribute, label]: values that occur, where the claims have few; else empty."""
     code_of_label: Codes = field(default_factory=lambda: np.zeros(0, np.uint64))
     amount_of_label: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -217,7 +217,7 @@ class Rules:
         )
         return replace(self, numbers=tuple(numbers))
 
-    def with_labels(self, is_used: NDArray[np.bool_], labels: pl.Series) -> Rules:
+    def with_labels(self, is_used: BoolArray, labels: pl.Series) -> Rules:
         """Return the rules with the values that items of an attribute may have, if they are few."""
         offset = np.zeros(len(labels))
         offset[: len(self.offset)] = self.offset[: len(labels)]
@@ -253,7 +253,7 @@ class Rules:
         return replace(found, offset=offset)
 
     @property
-    def is_learned(self) -> NDArray[np.bool_]:
+    def is_learned(self) -> BoolArray:
         """Mark the rules whose strength is learned."""
         return np.array([rule.strength is None for rule in self.rules], dtype=np.bool_)
 
