@@ -76,7 +76,7 @@ stats:           ## count lines of code, statements and files of the package, by
 attack: .venv/dev ## attack the program for minutes; ATTACK='--minutes 120 --seed 7' for longer
 	PYTHONPATH=tests $(BIN)/python -m attack $(ATTACK)
 
-mutate: .venv/mutate ## try whether tests notice faults, in a module; MUTATE=algorithms/ltd_rbm, kernels or all
+mutate: .venv/dev ## try whether tests notice faults, in a fixed sample; MUTATE=algorithms/ltd_rbm: in a module
 	$(BIN)/python tests/mutate.py $(MUTATE)
 
 clean:           ## remove what the other targets made
@@ -91,11 +91,6 @@ clean:           ## remove what the other targets made
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ .venv/core
-
-.venv/mutate: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[mutate]'
-	touch $@
 
 .venv/package: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

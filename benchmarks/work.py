@@ -65,7 +65,7 @@ def algorithms(path: str) -> dict[str, dict[str, float]]:
             continue
         answer(small, algorithm)  # compiles
         result, seconds = timed(lambda own=algorithm: answer(prepared, own))
-        found[name] = {"cpu": seconds, "rounds": result.run["rounds"]}
+        found[name] = {"cpu": seconds, "rounds": result.run.rounds}
     return found
 
 

@@ -36,7 +36,7 @@ def cli_page() -> str:
     parts = [
         "# Command line",
         "The output of `veracity COMMAND --help`. [Which command answers my "
-        "question](../which-command.md) is shorter.",
+        "question](../faq.md#which-command-answers-my-question) is shorter.",
     ]
     for command, path in _commands(commands, "veracity"):
         parts += [f"## `{path}`", f"```text\n{_help(command, path)}\n```"]

@@ -47,8 +47,11 @@ MADE_BY = {
 }
 """Script in benchmarks/studies, data sets and settings that make a folder in ``docs/studies``."""
 
-KEPT = ("study.json", "sample.csv")
-"""What tests compare, beside the tables."""
+SOME_TASKS = 4
+"""Number of tasks in ``sample.csv``, which a test repeats."""
+
+MOST_SECONDS = 5.0
+"""Maximum seconds of these tasks, if others take less."""
 
 PLACE = re.compile(r"<!-- (table|made) (\S+)(?: : ([^>]+?))? -->\n.*?<!-- end -->", re.DOTALL)
 FIGURE = re.compile(r"<!-- (\S+) : (.+?) : (.+?) -->-?[0-9]+(?:\.[0-9]+)?")
@@ -110,8 +113,23 @@ def make(name: str, data: Path) -> None:
         subprocess.run([*command, "--out", str(made)], cwd=data, check=True)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        for file in (*KEPT, *sorted(_shown(name))):
+        for file in ("study.json", *sorted(_shown(name))):
             shutil.copy(made / file, folder / file)
+        rows = pl.read_parquet(made / "rows.parquet")
+        if "seconds" in rows.columns:
+            sample(rows).write_csv(folder / "sample.csv", float_precision=6)
+
+
+def sample(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a few tasks: neither the smallest nor those that take long."""
+    seconds = rows.group_by("task", maintain_order=True).agg(pl.col("seconds").sum())
+    timed = seconds.filter(pl.col("seconds") > 0.0).sort("seconds", maintain_order=True)
+    short = timed.filter(pl.col("seconds") <= MOST_SECONDS)
+    timed = short if len(short) else timed
+    some = timed.slice(len(timed) // 4, SOME_TASKS)["task"]
+    chosen = rows.filter(pl.col("task").is_in(some.implode()))
+    measure = next(name for name in ("error", "held", "accuracy") if name in rows.columns)
+    return chosen.select(pl.col("^(task|algorithm|variant)$"), measure)
 
 
 def _shown(name: str) -> Iterable[str]:

@@ -10,12 +10,13 @@ from typing import Any
 import polars as pl
 from hypothesis import strategies as st
 
-from veracity.algorithms.base import Algorithm, Turn
+from veracity import Local
+from veracity.algorithms import Algorithm
+from veracity.algorithms.base import Turn
 from veracity.encoding.block import Block
 from veracity.encoding.encode import encode
 from veracity.encoding.partitions import CLAIMS_PER_BLOCK, Encoded
 from veracity.encoding.survey import Survey, counted
-from veracity.engines import Local
 from veracity.reading.claims import Claims
 from veracity.reading.roles import Kind
 
@@ -26,7 +27,7 @@ BINARY_SCHEMA = {"source": pl.String, "fact": pl.String, "claim": pl.Boolean}
 
 @st.composite
 def value_rows(draw: st.DrawFn, max_size: int = 40) -> pl.DataFrame:
-    """Rows of source, entity and value; a source may name several values of one entity."""
+    """Draw rows of source, entity and value; a source may name several values of one entity."""
     row = st.tuples(names, st.sampled_from("uvwxyz"), st.sampled_from("1234"))
     rows = draw(st.lists(row, min_size=1, max_size=max_size))
     return pl.DataFrame(rows, schema=VALUE_SCHEMA, orient="row")
@@ -34,7 +35,7 @@ def value_rows(draw: st.DrawFn, max_size: int = 40) -> pl.DataFrame:
 
 @st.composite
 def binary_rows(draw: st.DrawFn, max_size: int = 40) -> pl.DataFrame:
-    """Rows of source, fact and claim; no source contradicts itself."""
+    """Draw rows of source, fact and claim; no source contradicts itself."""
     pairs = st.tuples(names, st.sampled_from("pqrstuv"))
     claims = draw(st.dictionaries(pairs, st.booleans(), min_size=1, max_size=max_size))
     rows = [(source, fact, claim) for (source, fact), claim in claims.items()]
@@ -44,32 +45,32 @@ def binary_rows(draw: st.DrawFn, max_size: int = 40) -> pl.DataFrame:
 def as_encoded(
     rows: pl.DataFrame, kind: Kind = "categorical", claims_per_block: int = CLAIMS_PER_BLOCK
 ) -> Encoded:
-    """The rows, encoded; those of facts that are true or false are binary."""
+    """Return the rows, encoded; those with facts are binary."""
     kind = "binary" if "fact" in rows.columns else kind
     return encode(Claims.of_rows(rows, kind, "a test"), claims_per_block=claims_per_block)
 
 
 def as_block(rows: pl.DataFrame, kind: Kind = "categorical") -> Block:
-    """The rows as a single block."""
+    """Return the rows as a single block."""
     (block,) = as_encoded(rows, kind).blocks
     return block
 
 
 def survey_of(encoded: Encoded) -> Survey:
-    """One look at the only block."""
+    """Return the survey of the only block."""
     (block,) = encoded.blocks
     return Survey(encoded.kind, encoded.names, counted(block, encoded.names.n_sources))
 
 
 def started(algorithm: Algorithm[Any], encoded: Encoded) -> Any:
-    """The state before the first phase."""
+    """Return the state before the first phase."""
     survey = survey_of(encoded)
     known = survey.counted.known_of_source
     return algorithm.start(survey, algorithm.prior.rates(encoded.names.sources.to_list(), known))
 
 
 def states(algorithm: Algorithm[Any], encoded: Encoded, n_rounds: int) -> Iterator[Any]:
-    """The state before the rounds, and after each of so many, whether or not they converge."""
+    """Yield the state before the rounds, and after each of `n_rounds` rounds."""
     state = started(algorithm, encoded)
     with Local(threads=1).hold(encoded.blocks) as held:
         for phase in algorithm.phases(state):
@@ -84,7 +85,7 @@ def states(algorithm: Algorithm[Any], encoded: Encoded, n_rounds: int) -> Iterat
 
 
 def clock_times(rows: pl.DataFrame) -> pl.DataFrame:
-    """Flights with times as HH:MM and gates without terminals, as normalising will have them."""
+    """Return flights with times as HH:MM and gates without terminals."""
     text = pl.col("value").str.to_uppercase().str.replace_all("\u00a0", " ")
     is_time = ~pl.col("attribute").str.contains("gate")
     hour = text.str.extract(r"(\d{1,2}):\d{2}", 1).cast(pl.Int64)
@@ -101,7 +102,7 @@ def clock_times(rows: pl.DataFrame) -> pl.DataFrame:
 
 @contextlib.contextmanager
 def files_of_at_most(n_bytes: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes, as on a disk that is full."""
+    """Let no file grow beyond this size, as on a disk that is full."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
     try:

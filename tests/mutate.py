@@ -1,266 +1,380 @@
 """Try whether tests notice faults: ``python tests/mutate.py [MODULE ...]``.
 
-mutmut makes small faults in a copy of the sources, one at a time: another operator, a number one
-higher, an argument left out. Then it runs the tests that come by that function. A fault that none
-of them notices survives, and is shown. Pages, snapshots and slow contracts do not judge.
-
-Compiled kernels are mutated as plain Python, without their decorator, and run by the interpreter.
-What mutmut leaves alone is left alone here: properties, and what is outside functions.
+A mutant is a small fault in one function: another operator, a number one higher, a turned
+condition, a call left out. Without arguments a fixed sample of mutants is tried: those whose
+names have the smallest hashes in each area, so a change elsewhere in the sources leaves them as
+they are. Of the quick tests, those that run the changed line are run, the fastest first, until
+one fails or `SECONDS` are spent. A mutant that none of them notices is shown.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
+import copy
+import hashlib
+import heapq
+import importlib
+import importlib.abc
+import importlib.util
+import itertools
 import json
 import os
-import re
-import shutil
-import subprocess
+import resource
 import sys
-from collections import Counter
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import coverage
+import pytest
 
 ROOT = Path(__file__).parents[1]
-WORK = ROOT / "build" / "mutate"
-PACKAGE = Path("src", "veracity")
-BIN = Path(sys.executable).parent
+PACKAGE = ROOT / "src" / "veracity"
+KEPT = ROOT / "build" / "mutate.json"
 
-FIELDS = ("algorithms", "kernels", "encoding/encode.py")
-"""What can be mutated: folders and modules whose tests are named below."""
+SAMPLE = {
+    "algorithms/*.py": 36, "kernels/reference*.py": 16, "encoding/*.py": 14, "fit/*.py": 10,
+    "reading/*.py": 20, "result/*.py": 12, "checks/*.py": 12,
+}  # fmt: skip
+"""Number of mutants in each area of the fixed sample."""
 
-DEFAULT = "algorithms/mle.py"
-"""What is mutated unless said otherwise: it takes minutes."""
+NOT_ASKED = (
+    "attack", "browser", "cli", "databases", "docs", "extremes", "league", "names", "notebook",
+    "office", "plot", "real_data", "report", "site", "sklearn", "spark", "study", "write",
+)  # fmt: skip
+"""Words in the names of test files that take long for what they say of an answer."""
 
-OF_ALGORITHMS = (
-    "tests/golden",
-    "tests/contract/test_algorithms.py",
-    "tests/test_known.py",
-    "tests/test_ltd_rbm.py",
-    "tests/test_ltm.py",
-    "tests/test_flow.py",
-    "tests/test_veracity.py",
-)
-OF_ALL_ALGORITHMS = (
-    "tests/golden",
-    "tests/test_distributions.py",
-    "tests/test_fitted.py",
-    "tests/test_known.py",
-    "tests/test_ltd_rbm.py",
-    "tests/test_state.py",
-    "tests/test_tuning.py",
-)
-OF_KERNELS = ("tests/test_kernels.py", "tests/golden/test_ltd_rbm_paper.py")
-OF_ENCODING = ("tests/test_encode.py", "tests/test_spill.py", "tests/test_odd_data.py")
+MOST_TESTS = 150
+"""Number of tests that are kept for a line: the fastest."""
 
-SHARED = ("base", "catalogue", "distributions", "parameters", "prior", "rules", "state")
-"""Modules that many algorithms use, each in a way of its own."""
+SECONDS = 8.0
+"""CPU time of the tests that are tried on one mutant, as measured without any fault."""
 
-NAMES = {
-    "ltd_rbm": "test_ltd_rbm_paper or (test_ltd_rbm.py and not (vote or learn_the_same "
-    "or few_rounds or shortened or very_many or throws or rest or decides or threads or flipping "
-    "or supporter)) or (test_flow.py and not astray) or bounds",
-    "flow": "test_flow or flow",
-    "accu": "test_accu.py or test_pop_accu or test_accu_format or accu- or accu]",
-    "labels": "test_dawid_skene or one-coin or dawid-skene",
-    "numbers": "test_numbers or gtm or catd or crh",
-    "sums": "test_pasternack or sums or average-log or investment",
-    "estimates": "test_estimates or test_cosine or estimates or cosine",
-    "lca": "test_lca or test_simple_lca or lca",
-}
-"""By which words the tests of an algorithm are known, where these are not its name."""
+COMPILED = "kernels/compiled"
+"""Kernels that are mutated as plain Python, and judged by `OF_COMPILED`, which takes minutes."""
 
-SLOW = (
-    "test_algorithms.py and "
-    "(nothing or hundred_thousand or any_claims or probabilities or same_seed or strangers)"
-)
-"""Contracts that take seconds, and say nothing of what an answer should be: these do not judge."""
+OF_COMPILED = "tests/test_kernels.py"
 
-FATE = {
-    **dict.fromkeys((1, 2, 3), "killed"),  # by a test, or before any could be collected
-    **dict.fromkeys((-24, 24, 36, 152), "never ends"),
-    **dict.fromkeys((5, 33), "no test"),
-    0: "survived",
-    None: "not tried",
-}
-"""What exit codes of mutmut's workers mean; with others, the worker itself failed."""
+OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "--assert=plain")
 
-SETTINGS = """
-[tool.mutmut]
-source_paths = ["src"]
-only_mutate = ["{module}"]
-pytest_add_cli_args = ["-p", "no:cacheprovider", "--assert=plain"{words}]
-pytest_add_cli_args_test_selection = [{tests}]
-process_isolation = "forkserver"  # no thread of polars outlives a fork
-forkserver_warmup = "import"
-preload_modules_file = "preload.txt"
-timeout_constant = 2.0
-"""
-
-PRELOAD = ("hypothesis", "polars", "pytest", "scipy.stats", "veracity.testing",
-           "veracity.kernels.compiled")  # fmt: skip
-"""What the fork server loads once for all; none of it starts a thread."""
-
-FOR_MUTMUT = """
-
-import json
-import subprocess
+COMPARISONS = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+OPERATORS = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Mod: ast.Add,
+    ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+}  # fmt: skip
 
 
-def no_program(*_, **__):
-    pytest.skip("a program of its own knows nothing of mutants")
+Lines = dict[str, list[tuple[float, str]]]
+"""For each line, as module:number, the seconds and names of tests that run it."""
 
 
-subprocess.Popen.__init__ = no_program
-pytest.Item._nodeid = pytest.Item.nodeid  # mutmut 3.8 asks for what pytest 9.2 no longer has
+class Mutant(NamedTuple):
+    """A fault: which node of a module is changed, and in what way."""
 
-
-def pytest_collection_modifyitems(items):
-    stats = Path("mutmut-stats.json")
-    took = json.loads(stats.read_text())["duration_by_test"] if stats.is_file() else {}
-    items.sort(key=lambda item: took.get(item.nodeid, 0.0))  # the first that fails is the last
-"""
-"""What the copy's conftest has beyond ours."""
-
-
-class Judges(NamedTuple):
-    """Which tests judge a module: those in files, as far as their names have one of these words."""
-
-    files: tuple[str, ...]
-    words: str = ""
-
-
-def judges_of(module: str) -> Judges:
-    """The tests of a module."""
-    folder, _, name = module.removesuffix(".py").partition("/")
-    if folder == "kernels":
-        return Judges(OF_KERNELS)
-    if folder == "encoding":
-        return Judges(OF_ENCODING)
-    if name in SHARED:
-        return Judges(OF_ALL_ALGORITHMS)
-    if name.startswith("veracity/"):
-        words = "test_veracity or veracity"
-    else:
-        words = NAMES.get(name, f"{name} or {name.replace('_', '-')}")
-    return Judges(OF_ALGORITHMS, f"({words}) and not ({SLOW})")
-
-
-def modules_named(given: list[str]) -> list[str]:
-    """Modules and folders by their place in the package; `all` is all that can be mutated."""
-    found = []
-    for name in FIELDS if given == ["all"] else given or [DEFAULT]:
-        place = ROOT / PACKAGE / name
-        if not place.is_dir():
-            place = place.with_suffix(".py")
-        files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
-        names = [str(file.relative_to(ROOT / PACKAGE)) for file in files]
-        if not files[0].is_file() or not names[0].startswith(FIELDS):
-            raise SystemExit(f"{name} cannot be mutated; this can: {', '.join(FIELDS)}, all")
-        found += [one for one in names if not one.endswith("__init__.py")]
-    return found
-
-
-def prepared(module: str) -> Path:
-    """A copy of the project in which this module is to be mutated."""
-    folder = WORK / module.removesuffix(".py").replace("/", "-")
-    for name in ("src", "tests"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.rmtree(folder / name, ignore_errors=True)
-        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
-    if module.startswith("kernels/"):
-        file = folder / PACKAGE / module
-        file.write_text(re.sub(r"^@kernel\n", "", file.read_text("utf-8"), flags=re.MULTILINE))
-    with (folder / "tests" / "conftest.py").open("a") as conftest:
-        conftest.write(FOR_MUTMUT)
-    judges = judges_of(module)
-    settings = SETTINGS.format(
-        module=PACKAGE / module,
-        words=f', "-k", "{judges.words}"' if judges.words else "",
-        tests=", ".join(f'"{file}"' for file in judges.files),
-    )
-    (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text("utf-8") + settings)
-    (folder / "preload.txt").write_text("\n".join(PRELOAD))
-    return folder
-
-
-def found_in(folder: Path, module: str) -> dict[str, str]:
-    """What became of each mutant."""
-    file = folder / "mutants" / PACKAGE / f"{module}.meta"
-    codes = json.loads(file.read_text("utf-8"))["exit_code_by_key"] if file.is_file() else {}
-    return {name: FATE.get(code, "failed") for name, code in codes.items()}
-
-
-def mutate(module: str, told: argparse.Namespace) -> dict[str, str]:
-    """Mutate a module; `again`: only what survived before, with the tests as they are now."""
-    folder = prepared(module)
-    before = found_in(folder, module) if told.again else {}
-    if not told.again:
-        shutil.rmtree(folder / "mutants", ignore_errors=True)
-    names = [name for name, fate in before.items() if fate in ("survived", "no test")]
-    if before and not names:
-        return before
-    if not before:
-        names = [f"*__mutmut_*{digit}" for digit in told.ending]
-    environment = os.environ | {"CI": "true"}  # hypothesis tries the same examples every time
-    if module.startswith("kernels/"):
-        environment["NUMBA_DISABLE_JIT"] = "1"
-    command = [BIN / "mutmut", "run", "--max-children", str(told.workers), *names]
-    done = subprocess.run(command, cwd=folder, env=environment, check=False)
-    if done.returncode:
-        raise SystemExit(f"{module}: the tests fail without any fault, or there are none")
-    found = found_in(folder, module)  # of those that were not tried again nothing is told
-    return before | {name: fate for name, fate in found.items() if name in names or not before}
-
-
-def show(module: str, fates: dict[str, str]) -> None:
-    """The faults that survive, as differences."""
-    folder = WORK / module.removesuffix(".py").replace("/", "-")
-    for name, fate in fates.items():
-        if fate in ("survived", "no test"):
-            shown = subprocess.run(
-                [BIN / "mutmut", "show", name],
-                cwd=folder,
-                check=True,
-                capture_output=True,
-                text=True,
-            ).stdout
-            changed = [line for line in shown.splitlines() if re.match(r"[-+](?![-+])", line)]
-            print(f"{name} ({fate})", *changed, sep="\n    ")
-
-
-def tell(fates_of_module: dict[str, dict[str, str]]) -> None:
-    """A row for each module; noticed is a share of what was tried."""
-    kinds = ("killed", "never ends", "survived", "no test", "not tried", "failed")
-    print(f"\n{'module':32}", *(f"{kind:>10}" for kind in ("mutants", *kinds)), f"{'noticed':>8}")
-    for module, fates in fates_of_module.items():
-        counts = Counter(fates.values())
-        tried = len(fates) - counts["not tried"]
-        share = (counts["killed"] + counts["never ends"]) / max(tried, 1)
-        numbers = (len(fates), *(counts[kind] for kind in kinds))
-        print(f"{module:32}", *(f"{number:10}" for number in numbers), f"{share:8.1%}")
+    module: str
+    line: int
+    node: int
+    name: str
 
 
 def main() -> int:
-    """Mutate, show what survives, and count."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("modules", nargs="*", help=f"such as {DEFAULT}, or all")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes at a time")
-    parser.add_argument("--again", action="store_true", help="only what survived the last time")
-    parser.add_argument(
-        "--ending",
-        default="",
-        metavar="DIGITS",
-        help="only mutants whose number, within their function, ends in one of these digits: "
-        "each is a tenth of all",
-    )
+    """Try mutants, show those that survive, and count."""
+    parser = argparse.ArgumentParser(description="Try whether tests notice faults.")
+    parser.add_argument("modules", nargs="*", help="such as algorithms/mle: all of its mutants")
+    parser.add_argument("--most", type=int, default=10**9, help="mutants of each module")
+    parser.add_argument("--again", action="store_true", help="measure only tests that are new")
     told = parser.parse_args()
-    fates = {}
-    for module in modules_named(told.modules):
-        fates[module] = mutate(module, told)
-        show(module, fates[module])
-    tell(fates)
-    return int(any("failed" in of_module.values() for of_module in fates.values()))
+    os.chdir(ROOT)
+    os.environ |= {"CI": "true", "MUTANT_UNDER_TEST": "some"}
+    if told.modules:
+        chosen = {name: sample([PACKAGE / f"{name}.py"], told.most) for name in told.modules}
+    else:
+        chosen = {
+            area: sample(sorted((PACKAGE / area).parent.rglob(area.rpartition("/")[2])), most)
+            for area, most in SAMPLE.items()
+        }
+    if told.again:
+        kept, known = json.loads(KEPT.read_text("utf-8"))
+        lines = reached_again(kept, known, quick_tests())
+    else:
+        lines, known = reached(quick_tests())
+        KEPT.parent.mkdir(exist_ok=True)
+        KEPT.write_text(json.dumps((lines, known)), "utf-8")
+    load_libraries()
+    fates: dict[str, Counter[str]] = defaultdict(Counter)
+    for turn in itertools.zip_longest(*chosen.values()):
+        for area, mutant in zip(chosen, turn, strict=True):
+            if mutant is not None:
+                fate = fate_of(mutant, lines)
+                fates[area][fate.partition(" by")[0]] += 1
+                print(f"line {mutant.line} of {mutant.name}: {fate}", flush=True)
+    fates["all"] = sum(fates.values(), Counter())
+    kinds = ("killed", "never ends", "survived", "no test")
+    print(f"\n{'':24}", *(f"{kind:>10}" for kind in kinds), f"{'noticed':>8}")
+    for area, counts in fates.items():
+        share = (counts["killed"] + counts["never ends"]) / counts.total()
+        print(f"{area:24}", *(f"{counts[kind]:10}" for kind in kinds), f"{share:8.1%}")
+    return 0
+
+
+# --- mutants --------------------------------------------------------------------------------------
+
+
+def sample(files: list[Path], most: int) -> list[Mutant]:
+    """Return the mutants whose names have the smallest hashes."""
+    mutants = [one for file in files for one in mutants_of(file)]
+    return sorted(mutants, key=lambda one: hashlib.sha256(one.name.encode()).digest())[:most]
+
+
+def mutants_of(file: Path) -> Iterator[Mutant]:
+    """Yield the mutants of a module; a name does not depend on what stands in other functions."""
+    module = str(file.relative_to(PACKAGE))
+    tree = ast.parse(file.read_text("utf-8"))
+    numbers = {id(node): number for number, node in enumerate(ast.walk(tree))}
+    seen: Counter[str] = Counter()
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef) or (
+            "overload" in map(ast.unparse, function.decorator_list)
+        ):
+            continue
+        for node, line in in_body(function):
+            changed = mutated(copy.deepcopy(node))
+            if changed is None:
+                continue
+            name = f"{module} {function.name}: {ast.unparse(node)} -> {ast.unparse(changed)}"
+            seen[name] += 1
+            yield Mutant(module, line, numbers[id(node)], f"{name} #{seen[name]}")
+
+
+def in_body(function: ast.FunctionDef) -> Iterator[tuple[ast.AST, int]]:
+    """Yield the nodes of a function, each with the line on which its statement begins.
+
+    Nested functions, annotations and messages are left out.
+    """
+    waiting: list[tuple[ast.AST, int]] = [(node, node.lineno) for node in function.body]
+    while waiting:
+        node, line = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Raise, ast.JoinedStr, ast.Assert)):
+            continue
+        yield node, line
+        for child in ast.iter_child_nodes(node):
+            if child is not getattr(node, "annotation", None):
+                waiting.append((child, child.lineno if isinstance(child, ast.stmt) else line))
+
+
+def mutated(node: ast.AST) -> ast.AST | None:
+    """Return the node with a fault, or None if nothing is changed here."""
+    match node:
+        case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
+            node.ops = [COMPARISONS[type(op)]()]
+        case ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in OPERATORS:
+            node.op = OPERATORS[type(op)]()
+        case ast.BoolOp(op=op):
+            node.op = ast.Or() if isinstance(op, ast.And) else ast.And()
+        case ast.UnaryOp(op=ast.Not() | ast.USub()):
+            return (
+                ast.copy_location(ast.UnaryOp(ast.UAdd(), node.operand), node)
+                if isinstance(node.op, ast.USub)
+                else node.operand
+            )
+        case ast.Constant(value=bool(value)):
+            node.value = not value
+        case ast.Constant(value=int(value) | float(value)):
+            node.value = value + 1
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+            node.test = ast.copy_location(ast.UnaryOp(ast.Not(), test), test)
+        case ast.Expr(value=ast.Call()):
+            return ast.copy_location(ast.Pass(), node)
+        case ast.Call(keywords=[*_, last]) if last.arg:
+            node.keywords = node.keywords[:-1]
+        case ast.Return(value=ast.expr()):
+            node.value = ast.copy_location(ast.Constant(None), node)
+        case _:
+            return None
+    return node
+
+
+def code_of(mutant: Mutant) -> Any:
+    """Return the compiled module with the fault."""
+    file = PACKAGE / mutant.module
+    tree = ast.parse(file.read_text("utf-8"))
+    wanted = list(ast.walk(tree))[mutant.node]
+
+    class Change(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> Any:
+            return mutated(node) if node is wanted else self.generic_visit(node)
+
+    return compile(ast.fix_missing_locations(Change().visit(tree)), str(file), "exec")
+
+
+class Import(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Import the module of a mutant with its fault."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.file, self.code = PACKAGE / mutant.module, code_of(mutant)
+        name = mutant.module.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        self.name = f"veracity.{name}"
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        """Return how to load the module, if it is this one."""
+        if name != self.name:
+            return None
+        folder = [str(self.file.parent)] if self.file.name == "__init__.py" else None
+        return importlib.util.spec_from_file_location(
+            name, self.file, loader=self, submodule_search_locations=folder
+        )
+
+    def exec_module(self, module: Any) -> None:
+        """Run the changed code."""
+        exec(self.code, module.__dict__)
+
+
+# --- tests ----------------------------------------------------------------------------------------
+
+
+def quick_tests() -> list[str]:
+    """Return the files of tests that judge."""
+    files = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py"))
+    return [file for file in files if not any(word in file for word in NOT_ASKED)]
+
+
+class Notes:
+    """Note the time of each test, and with coverage the lines that it runs."""
+
+    def __init__(self, lines: coverage.Coverage | None = None) -> None:
+        self.seconds: dict[str, float] = {}
+        self.lines = lines
+        self.failed: list[str] = []
+        self.collected: list[str] = []
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note which tests there are."""
+        self.collected = [item.nodeid for item in session.items]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Run one test."""
+        if self.lines is not None:
+            self.lines.switch_context(item.nodeid)
+        began = time.process_time()
+        done = yield
+        self.seconds[item.nodeid] = time.process_time() - began
+        return done
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Remember a test that fails without any fault: it cannot judge."""
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+
+def reached(tests: list[str]) -> tuple[Lines, list[str]]:
+    """Run tests in a child; return for each line the fastest that run it, and all that ran."""
+
+    def measure() -> dict[str, Any]:
+        covered = coverage.Coverage(data_file=None, source=[str(PACKAGE)], config_file=False)
+        notes, lines = Notes(covered), {}
+        covered.start()
+        pytest.main([*OPTIONS, "-m", "not slow and not data", *tests], plugins=[notes])
+        covered.stop()
+        data = covered.get_data()
+        for file in data.measured_files():
+            module = Path(file).relative_to(PACKAGE).as_posix()
+            for line, contexts in data.contexts_by_lineno(file).items():
+                judges = (set(contexts) & notes.seconds.keys()) - set(notes.failed)
+                found = ((notes.seconds[test], test) for test in judges)
+                lines[f"{module}:{line}"] = heapq.nsmallest(MOST_TESTS, found)
+        return {"lines": lines, "failed": notes.failed, "tests": list(notes.seconds)}
+
+    found = in_child(measure)
+    print(f"{len(found['tests'])} tests; these cannot judge: {found['failed']}", flush=True)
+    return dict(found["lines"]), list(found["tests"])
+
+
+def reached_again(kept: Lines, known: list[str], tests: list[str]) -> Lines:
+    """Return the lines of the last time for tests of the same name, and those of new tests."""
+
+    def collect() -> list[str]:
+        notes = Notes()
+        pytest.main([*OPTIONS, "--collect-only", *tests], plugins=[notes])
+        return notes.collected
+
+    there = {test.partition("::")[2]: test for test in in_child(collect)}
+    names = {test.partition("::")[2] for test in known}
+    new = [test for name, test in there.items() if name not in names]
+    lines: Lines = defaultdict(list, reached(new)[0] if new else {})
+    for line, judges in kept.items():
+        moved = ((seconds, there.get(test.partition("::")[2])) for seconds, test in judges)
+        lines[line] += [(seconds, test) for seconds, test in moved if test]
+    return {line: sorted(judges)[:MOST_TESTS] for line, judges in lines.items()}
+
+
+def in_child(work: Callable[[], Any]) -> Any:
+    """Return what a function returns in a process of its own, or None if the process dies."""
+    told, tell = os.pipe()
+    if child := os.fork():
+        os.close(tell)
+        with os.fdopen(told) as pipe:
+            text = pipe.read()
+        os.waitpid(child, 0)
+        return json.loads(text) if text else None
+    os.close(told)
+    quiet()
+    with os.fdopen(tell, "w") as pipe:
+        json.dump(work(), pipe)
+    os._exit(0)
+
+
+def fate_of(mutant: Mutant, lines: Lines) -> str:
+    """Run the tests with the fault in a process of its own, and return what became of it."""
+    chosen: list[str] = []
+    spent = 0.0
+    for seconds, test in lines.get(f"{mutant.module}:{mutant.line}", []):
+        if spent + seconds > SECONDS and chosen:
+            break
+        chosen.append(test)
+        spent += seconds
+    is_compiled = mutant.module.startswith(COMPILED)
+    if is_compiled:
+        chosen, spent = [OF_COMPILED], 60.0
+    if not chosen:
+        return "no test"
+
+    def judge() -> list[str]:
+        limit = int(20 + 10 * spent)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+        if is_compiled:
+            importlib.import_module("numba").config.DISABLE_JIT = True
+        notes = Notes()
+        try:
+            sys.meta_path.insert(0, Import(mutant))
+            code = pytest.main([*OPTIONS, "-x", *chosen], plugins=[notes])
+        except BaseException:
+            return ["import"]
+        return notes.failed if notes.failed or not code else ["import"]
+
+    found = in_child(judge)
+    if found is None:
+        return "never ends"
+    return f"killed by {found[0]}" if found else "survived"
+
+
+def quiet() -> None:
+    """Print nothing in a child, and read nothing."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+
+
+def load_libraries() -> None:
+    """Import what takes long and starts no thread; none of it is the package."""
+    for name in ("hypothesis", "numba", "polars", "scipy.stats", "scipy.sparse", "scipy.optimize"):
+        importlib.import_module(name)
 
 
 if __name__ == "__main__":

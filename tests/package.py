@@ -26,7 +26,7 @@ IN_SDIST = (
 
 
 def main() -> int:
-    """Build, look and try; the exit code is 0 if all is well."""
+    """Build and try both; the exit code is 0 if they are ready."""
     shutil.rmtree(DIST, ignore_errors=True)
     run(sys.executable, "-m", "build", "-q", "--outdir", str(DIST), str(ROOT))
     (wheel,), (sdist,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def missing_in_wheel(wheel: Path) -> list[str]:
-    """What lacks in the wheel, or should not be there: it has the package, and nothing else."""
+    """Return what lacks in the wheel, or does not belong there."""
     names = zipfile.ZipFile(wheel).namelist()
     strangers = [n for n in names if not n.startswith(("veracity/", "veracity-"))]
     return [
@@ -55,7 +55,7 @@ def missing_in_wheel(wheel: Path) -> list[str]:
 
 
 def missing_in_sdist(sdist: Path) -> list[str]:
-    """What lacks in the sdist: one can build, test and read from it."""
+    """Return what lacks in the sdist."""
     with tarfile.open(sdist) as packed:
         names = {name.partition("/")[2] for name in packed.getnames()}
     return [f"{name} is not in the sdist" for name in IN_SDIST if name not in names]
@@ -74,7 +74,7 @@ def try_wheel(wheel: Path, folder: Path) -> None:
 
 
 def audit() -> bool:
-    """Whether no pinned dependency is known to be vulnerable, as far as anybody can be asked."""
+    """Return False if a pinned dependency is known to be vulnerable."""
     command = [sys.executable, "-m", "pip_audit", "-r", str(ROOT / "constraints.txt"), "--no-deps",
                "--disable-pip", "--progress-spinner", "off", "--format", "json"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)

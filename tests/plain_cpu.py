@@ -24,11 +24,11 @@ square = x[:4_900].reshape(70, 70)
 for bits in (of_numpy, of_libm, square @ square):
     print(hashlib.sha256(bits.tobytes()).hexdigest())
 """
-"""Prints what the bits of three results come to, as whoever computed them rounded."""
+"""Program that prints hashes of three results, which depend on how they were rounded."""
 
 
 def settings() -> dict[str, str]:
-    """What turns down NumPy, OpenBLAS, Numba and the C library, and the threads of polars.
+    """Return settings that turn down NumPy, OpenBLAS, Numba, the C library, and threads of polars.
 
     NumPy warns of features it cannot turn off, and here warnings are errors: it is asked which it
     can. Polars cannot be turned down, but one thread sums in other parts than many.

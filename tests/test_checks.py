@@ -14,7 +14,6 @@ import veracity
 from claims import binary_rows, value_rows
 from veracity import check
 from veracity.checks import CHECKS
-from veracity.errors import ParameterError
 from veracity.synthetic import Synthetic
 
 PAGE = Path(__file__).parents[1] / "docs" / "checking.md"
@@ -597,7 +596,7 @@ def test_the_vote_itself_never_differs_from_the_vote(flights):
 def test_changes_are_counted_as_the_tables_of_two_results_count_them(flights):
     result = veracity.discover(flights.claims)
     vote = veracity.discover(flights.claims, "majority-vote")
-    against = check(flights.claims, result).against_vote
+    against = check(result).against_vote
     of_value = vote.facts.rename({"plausibility": "share"})
     keys = ["entity", "attribute"]
     best = of_value.group_by(keys).agg(most=pl.col("share").max())
@@ -613,18 +612,6 @@ def test_examples_are_taken_against_most_votes_first(flights):
     overruled = (examples["opposers"] - examples["supporters"]).to_list()
     assert overruled == sorted(overruled, reverse=True)
     assert (examples["plausibility"] > 0.5).all()
-
-
-def test_a_result_of_other_claims_is_refused(flights):
-    result = veracity.discover(clean(), "majority-vote")
-    with pytest.raises(ParameterError, match="not of these claims"):
-        check(flights.claims, result)
-
-
-def test_a_result_and_an_algorithm_are_one_too_many(flights):
-    result = veracity.discover(flights.claims, "majority-vote")
-    with pytest.raises(ParameterError, match="not both"):
-        check(flights.claims, result, algorithm="mle")
 
 
 # --- kinds and faces ------------------------------------------------------------------------------

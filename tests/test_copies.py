@@ -429,11 +429,6 @@ def test_the_evidence_is_counted_right():
     assert pair["direction"] == 0.5
 
 
-def test_no_finding_tells_of_copies_where_nobody_copies():
-    claims, _ = sites(1, copiers=0)
-    assert "near-copies" not in veracity.discover(claims).findings["name"]
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_models_that_were_asked_several_times_are_no_copies_of_each_other(seed):
     rng, rows = np.random.default_rng(seed), []

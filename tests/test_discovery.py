@@ -1,7 +1,15 @@
+"""What a call of discover promises, how a command is stopped, and the reference."""
+
 from __future__ import annotations
 
+import os
+import runpy
+import signal
+import subprocess
+import sys
 from dataclasses import fields
 from inspect import Parameter, signature
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -12,10 +20,12 @@ from veracity.errors import ParameterError
 from veracity.fit.fitted import Fitted
 from veracity.reading.options import ReadArguments, ReadOptions
 
+# --- test_discovery.py ----------------------------------------------------------------------------
+
 
 def test_discover_needs_no_more_than_claims(two_against_one):
     result = veracity.discover(two_against_one)
-    assert result.run["algorithm"] == "veracity"
+    assert result.run.algorithm == "veracity"
     assert result.truths["value"].to_list() == ["1"]
 
 
@@ -46,7 +56,7 @@ def test_a_seed_given_to_discover_takes_the_place_of_the_algorithms_own(flights)
     one = veracity.discover(flights.claims, LTDRBM(seed=3))
     other = veracity.discover(flights.claims, LTDRBM(seed=9), seed=3)
     assert one.facts.equals(other.facts)
-    assert other.run["parameters"]["seed"] == 3
+    assert other.run.parameters["seed"] == 3
 
 
 def test_progress_tells_of_every_phase_and_round(flights):
@@ -83,8 +93,8 @@ def test_a_run_tells_how_many_truths_were_known_and_how_long_reading_took(two_ag
     known = pl.DataFrame({"entity": ["x"], "value": ["2"]})
     table = veracity.read_claims(two_against_one)
     run = veracity.discover(table, known=known).run
-    assert run["input"]["known"] == 1
-    assert run["seconds"]["read"] == round(table.seconds, 4)
+    assert run.input.known == 1
+    assert run.seconds["read"] == round(table.seconds, 4)
 
 
 def test_an_unknown_algorithm_is_refused_with_those_there_are(two_against_one):
@@ -141,12 +151,6 @@ def test_a_fit_of_numbers_takes_no_plausibility(how):
         getattr(fitted, how)(claims, min_plausibility=0.5)
 
 
-@pytest.mark.parametrize("budget", [0, float("nan"), "x", None])
-def test_a_budget_is_a_number(two_against_one, budget):
-    with pytest.raises(ParameterError, match="questions: budget must be"):
-        veracity.discover(two_against_one).questions(budget)
-
-
 def test_half_of_a_pair_of_characters_is_nobodys_name(two_against_one):
     with pytest.raises(ParameterError, match="no entity"):
         veracity.discover(two_against_one).why("\ud800")
@@ -188,3 +192,59 @@ def test_what_a_fit_settles_cannot_be_said_again(two_against_one):
 def test_a_name_that_moved_says_where_it_is():
     with pytest.raises(AttributeError, match=r"'MLE'; it is veracity\.algorithms\.MLE"):
         _ = veracity.MLE
+
+
+# --- a command that is stopped: a sentence, an exit code, nothing left ----------------------------
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(veracity.__file__).parents[1])}
+STOPPED_SENTENCE = "error: stopped before the end; no half-written result is left"
+
+
+def python(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+STOPPED = """
+import os, signal, sys
+from veracity.cli import main
+import polars as pl
+pl.DataFrame.write_parquet = lambda *_: os.kill(os.getpid(), int(sys.argv[1]))
+main(["generate", "--set", "items=5", "--out", "new"])
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_request_to_end_leaves_no_file_half_written(name, tmp_path):
+    done = python("-c", STOPPED, str(int(getattr(signal, name))), cwd=tmp_path)
+    assert done.stderr.strip() == STOPPED_SENTENCE
+    assert done.returncode == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_while_the_command_is_loaded_gets_one_sentence(tmp_path):
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = python("-m", "veracity", "--help", cwd=tmp_path)  # its folder comes first
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip() == STOPPED_SENTENCE
+
+
+# --- the reference says what the code says of itself ----------------------------------------------
+
+
+MADE = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "reference.py"))["pages"]()
+
+
+@pytest.mark.parametrize("name", veracity.__all__)
+def test_every_public_name_is_in_the_reference(name):
+    assert f"`veracity.{name}`" in MADE["python.md"]
+
+
+def test_every_command_is_in_the_reference():
+    from veracity.cli import main
+
+    for name in main.commands:
+        assert f"## `veracity {name}`\n" in MADE["cli.md"]

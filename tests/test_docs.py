@@ -126,7 +126,7 @@ def test_every_public_name_is_documented(name):
 @pytest.mark.parametrize("command", sorted(main.commands))
 def test_every_command_is_documented(command):
     assert f"$ veracity {command} " in ALL_TEXT
-    answers = (ROOT / "docs" / "which-command.md").read_text("utf-8")
+    answers = (ROOT / "docs" / "faq.md").read_text("utf-8")
     assert re.search(rf"`veracity {command}\b", answers)
 
 

@@ -47,33 +47,30 @@ class Found(NamedTuple):
     parts: tuple[float, np.ndarray]
 
 
-def test_numbers_arrays_and_tuples_of_them_add_up():
-    one = Found(1, np.array([1.0, 2.0]), (0.5, np.array([1])))
-    other = Found(2, np.array([10.0, 20.0]), (0.25, np.array([2])))
-    total = merged(one, other)
-    assert isinstance(total, Found)
-    assert (total.count, total.of_source.tolist()) == (3, [11.0, 22.0])
-    assert (total.parts[0], total.parts[1].tolist()) == (0.75, [3])
+def tally(count, of_source, number, part):
+    return Found(count, np.array(of_source), (number, np.array(part)))
 
 
-def test_the_largest_stays_the_largest():
-    assert merged((Largest(3.0),), (Largest(7.0),)) == (7.0,)
-    assert merged(merged(Largest(3.0), Largest(-7.0)), Largest(5.0)) == 5.0
-    assert isinstance(merged(Largest(3.0), 7.0), Largest)  # a number that was kept in a file
+ADD_UP = [
+    (tally(1, [1.0, 2.0], 0.5, [1]), tally(2, [10.0, 20.0], 0.25, [2]),
+     tally(3, [11.0, 22.0], 0.75, [3])),
+    ((Largest(3.0),), (Largest(7.0),), (Largest(7.0),)),
+    (Largest(3.0), 7.0, Largest(7.0)),  # a number that was kept in a file
+    (np.array([1, 2]), np.array([1, 1, 1]), np.array([2, 3, 1])),  # new sources come behind
+    (np.array([[1.0]]), np.array([[1.0, 5.0], [7.0, 9.0]]), np.array([[2.0, 5.0], [7.0, 9.0]])),
+    (None, None, None),
+    ((1, None), (None, np.ones(2)), (1, np.ones(2))),
+    (PairCounts.of(np.array([5, 5, 9])), PairCounts.of(np.array([9, 12])),
+     PairCounts(np.array([5, 9, 12]), np.array([2, 2, 1]))),
+    (PairCounts.of(np.array([5, 5, 9])), tuple(PairCounts.of(np.array([9, 12]))),
+     PairCounts(np.array([5, 9, 12]), np.array([2, 2, 1]))),
+]  # fmt: skip
 
 
-def test_an_array_that_lacks_the_last_rows_has_zeros_there():
-    assert merged(np.array([1, 2]), np.array([1, 1, 1])).tolist() == [2, 3, 1]
-    assert merged(np.array([[1.0]]), np.array([[1.0, 5.0], [7.0, 9.0]])).tolist() == [
-        [2, 5],
-        [7, 9],
-    ]
-
-
-def test_what_is_nothing_adds_nothing():
-    assert merged(None, None) is None
-    assert merged((1, None), (None, np.ones(2)))[0] == 1
-    assert merged((1, None), (None, np.ones(2)))[1].tolist() == [1.0, 1.0]
+@pytest.mark.parametrize(("one", "other", "total"), ADD_UP)
+def test_tallies_of_any_form_add_up(one, other, total):
+    found = merged(one, other)
+    assert (type(found), repr(found)) == (type(total), repr(total))
 
 
 @pytest.mark.parametrize("n_tallies", range(5))
@@ -86,14 +83,6 @@ def test_tallies_are_merged_one_after_the_other_and_stay_as_they_are(n_tallies):
     total = merged_all(tallies)
     assert repr(total) == repr(functools.reduce(merged, tallies, None))
     assert repr(tallies) == repr(before)
-
-
-def test_counts_of_pairs_are_merged_by_pair():
-    one = PairCounts.of(np.array([5, 5, 9]))
-    other = PairCounts.of(np.array([9, 12]))
-    assert [part.tolist() for part in merged(one, other)] == [[5, 9, 12], [2, 2, 1]]
-    kept = tuple(other)  # as it comes from a file
-    assert [part.tolist() for part in merged(one, kept)] == [[5, 9, 12], [2, 2, 1]]
 
 
 counts = st.lists(st.integers(0, 5), min_size=1, max_size=5).map(np.array)
@@ -276,12 +265,6 @@ def test_the_threads_end_with_the_work_even_if_it_fails():
     assert threading.active_count() == before
     with pytest.raises(ValueError, match="odd"), held(threads=4) as blocks:
         blocks.sweep(stumble, None, Turn())
-    assert threading.active_count() == before
-
-
-def test_no_thread_is_left_behind_by_a_run(two_against_one):
-    before = threading.active_count()
-    veracity.discover(two_against_one, engine=Local(threads=4, claims_per_block=1))
     assert threading.active_count() == before
 
 

@@ -9,14 +9,13 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import veracity
-from veracity import Local
+from veracity import Local, load
 from veracity.algorithms import ItemFeatures, SourceFeatures, Veracity
 from veracity.algorithms.feature_table import MISSING, OTHER
 from veracity.algorithms.regression import MOST_MISSING, SPREADS, Counts, Fit, fitted
 from veracity.cli import main
 from veracity.errors import BadValue, MissingColumn, ParameterError
 from veracity.io.lazy import LazyTable
-from veracity.result import load
 from veracity.show.reproduce import command as command_of
 from veracity.testing import check_weights_add_up
 

@@ -1,29 +1,34 @@
-"""Files as offices and programs write them: other formats, encodings, lines above the header."""
+"""Files as offices and programs write them: formats, encodings, lines above the header."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
+import io
 import json
 import math
-import zipfile
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import xlsxwriter
 from click.testing import CliRunner
+from hypothesis import example, given
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import veracity
 from veracity.cli import main
 from veracity.errors import (
     InputError,
-    NoClaims,
+    ParameterError,
+    RaggedRows,
     UnreadableFile,
     WrongEncoding,
 )
+from veracity.io import text_files
+from veracity.io.text_files import DELIMITERS, CsvReader, open_csv
 
 CLAIMS = pl.DataFrame(
     {"source": ["a", "b", "c"] * 2, "entity": ["x"] * 3 + ["y"] * 3, "value": [1, 2, 2, 5, 5, 7]}
@@ -69,29 +74,10 @@ def test_the_same_claims_in_other_formats(tmp_path, name):
     assert result.truths["value"].dtype == pl.Int64
 
 
-@pytest.mark.parametrize("claims", [ROWS, tuple(ROWS), CLAIMS.to_dict(as_series=False)])
-def test_rows_or_columns_as_python_has_them(claims):
-    same_answer(vote(claims))
-
-
-def test_lists_of_anything_else_are_refused():
-    with pytest.raises(
-        InputError, match="the list: the row at 0 is of type int; give a list of dict"
-    ):
-        vote([1, 2])
-    with pytest.raises(NoClaims, match="an empty list"):
-        vote([])
-
-
 def test_a_list_of_files(tmp_path):
     for number, part in enumerate(CLAIMS.iter_slices(3)):
         part.write_csv(tmp_path / f"{number}.csv")
     same_answer(vote([tmp_path / "0.csv", str(tmp_path / "1.csv")]))
-
-
-def test_mixed_types_in_json_become_text(tmp_path):
-    (tmp_path / "claims.json").write_text(json.dumps([*ROWS, {**ROWS[0], "value": "many"}]))
-    assert vote(tmp_path / "claims.json").truths["value"].to_list() == ["2", "5"]
 
 
 @pytest.mark.parametrize("name", ["claims.json", "within.json", "claims.jsonl", "a list"])
@@ -167,45 +153,6 @@ def test_a_mark_before_json_lines_is_no_part_of_them(tmp_path):
 # --- workbooks ------------------------------------------------------------------------------------
 
 
-def workbook(path):
-    import xlsxwriter
-
-    with xlsxwriter.Workbook(path) as book:
-        for source, rows in CLAIMS.partition_by("source", as_dict=True).items():
-            sheet = book.add_worksheet(source[0])
-            sheet.write_row(0, 0, ["Export of May"])
-            for place, row in enumerate([["entity", "value"], *rows.drop("source").rows()]):
-                sheet.write_row(place + 2, 0, row)
-    return path
-
-
-def test_each_sheet_is_a_source_and_what_is_above_the_header_is_passed_over(tmp_path):
-    result = same_answer(vote(workbook(tmp_path / "book.xlsx"), source_from="sheet"))
-    assert result.notes[0] == "book.xlsx, sheet a and 2 more: lines above the header skipped"
-    assert "each sheet is a source: 'a', 'b', 'c'" in result.notes
-
-
-def test_one_sheet_is_read_or_the_one_that_is_named(tmp_path):
-    workbook(tmp_path / "book.xlsx")
-    named = veracity.read_claims(f"{tmp_path / 'book.xlsx'}#b", source_from="filename")
-    assert named.rows["value"].to_list() == [2, 5]
-    first = veracity.read_claims(tmp_path / "book.xlsx", source_from="filename")
-    assert any("sheet 'a' is read, and 2 more are not; say book.xlsx#b" in n for n in first.notes)
-    with pytest.raises(UnreadableFile, match="there is no sheet 'z'; there are 'a', 'b', 'c'"):
-        vote(f"{tmp_path / 'book.xlsx'}#z")
-
-
-def test_two_columns_of_one_name_are_told_apart(tmp_path):
-    import xlsxwriter
-
-    with xlsxwriter.Workbook(tmp_path / "book.xlsx") as book:
-        sheet = book.add_worksheet()
-        for place, row in enumerate([["source", "entity", "value", "value"], ["a", "x", 1, 2]]):
-            sheet.write_row(place, 0, row)
-    with pytest.raises(InputError, match=r"'value \(1\)', 'value \(2\)'"):
-        vote(tmp_path / "book.xlsx")
-
-
 # --- text as offices write it ---------------------------------------------------------------------
 
 
@@ -235,15 +182,6 @@ def test_a_header_that_lacks_a_name_is_no_preamble(tmp_path):
     (tmp_path / "claims.csv").write_text("source,entity\na,x,red\nb,x,red\nc,x,blue\n")
     with pytest.raises(InputError, match="line 2 has 3 fields, the header has 2"):
         vote(tmp_path / "claims.csv")
-
-
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
-def test_western_encodings_are_found_out_and_told(tmp_path, encoding):
-    text = "source,entity,value\na,Zürich,café\nb,Zürich,café\nc,Zürich,cafe\n"
-    (tmp_path / "claims.csv").write_bytes(text.encode(encoding))
-    result = vote(tmp_path / "claims.csv")
-    assert result.truths.row(0)[:2] == ("Zürich", "café")
-    assert "not UTF-8 text, read as Windows-1252" in result.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -283,33 +221,6 @@ def test_standard_input():
     run = CliRunner().invoke(main, arguments, input="source,entity,value\na,x\n")
     assert "standard input: line 2 has 2 fields" in run.output
     assert "standard input: it is empty" in CliRunner().invoke(main, arguments, input="").output
-
-
-def test_a_table_read_by_hand_is_the_same(tmp_path):
-    assert_frame_equal(veracity.read_claims(written(tmp_path, "claims.json")).rows, CLAIMS)
-
-
-@pytest.mark.parametrize("name", ["claims.json", "claims.jsonl"])
-def test_what_is_nested_very_deeply_is_refused(name, tmp_path):
-    deep = '{"a":' * 50_000 + "1" + "}" * 50_000
-    row = '{"source":"a","entity":"x","value":' + deep + "}"
-    (tmp_path / name).write_text(row if name.endswith("l") else f"[{row}]")
-    with pytest.raises(UnreadableFile, match="no JSON that can be read"):
-        veracity.discover(tmp_path / name)
-
-
-def test_a_cell_of_a_style_that_is_not_there_has_no_unit(tmp_path):
-    path, other = tmp_path / "claims.xlsx", tmp_path / "forged.xlsx"
-    with xlsxwriter.Workbook(path) as book:
-        sheet, weight = book.add_worksheet(), book.add_format({"num_format": '0.0 "kg"'})
-        sheet.write_row(0, 0, ["source", "entity", "value"])
-        for row, source in enumerate("abc", start=1):
-            sheet.write_row(row, 0, [source, "x"])
-            sheet.write(row, 2, 1.5, weight)
-    with zipfile.ZipFile(path) as sound, zipfile.ZipFile(other, "w") as forged:
-        for name in sound.namelist():
-            forged.writestr(name, sound.read(name).replace(b' s="1"', b' s="99"'))
-    assert veracity.discover(other, "majority-vote").truths["value"].to_list() == [1.5]
 
 
 def test_a_file_of_which_no_batch_can_be_read_is_called_damaged(tmp_path, monkeypatch):
@@ -383,11 +294,211 @@ def test_an_arrow_file_that_is_cut_off_is_refused_or_read_whole(form, tmp_path):
             assert len(veracity.discover(path, "majority-vote").facts) == 2
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
-def test_a_line_that_is_no_json_is_named(suffix, tmp_path):
-    rows = [{"source": source, "entity": "x", "value": 1} for source in "abc"]
-    lines = [*map(json.dumps, rows), '{"source": "d", "entity": "x" "value": 1}']
-    path, text = tmp_path / f"claims.{suffix}", "\n".join(lines).encode()
-    path.write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
-    with pytest.raises(UnreadableFile, match=r"line 4 is no JSON \(Expecting ',' delimiter, at "):
-        veracity.discover(path)
+# --- CSV ------------------------------------------------------------------------------------------
+
+HEADER = "source,entity,value\n"
+PLAIN_ROWS = [("a", "x", "1"), ("b", "x", "2")]
+PLAIN = HEADER + "a,x,1\nb,x,2\n"
+
+
+def packed(content):
+    """The same bytes at every time of day: they are names of tests, which processes compare."""
+    return gzip.compress(content, mtime=0)
+
+
+@pytest.fixture(params=["at once", "in batches", "in batches as if it were large"])
+def read(request, tmp_path, monkeypatch):
+    """Write a text or bytes to a file, and read it as CSV; in batches where that is possible."""
+
+    def write_and_read(content, encoding="utf-8"):
+        path = tmp_path / "claims.csv"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        if request.param != "at once":
+            monkeypatch.setattr(text_files, "LONG_TEXT", -1)
+        if request.param == "in batches as if it were large":
+            monkeypatch.setattr(text_files, "LARGE_TEXT", -1)
+        reader = open_csv(path, encoding, [])
+        return pl.concat(list(reader.batches(reader.names)))
+
+    return write_and_read
+
+
+NOT_LARGE = ["at once", "in batches"]
+"""How files are read that only Python can read: no large ones."""
+
+
+@pytest.mark.parametrize("delimiter", DELIMITERS)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_delimiter_line_end_packing_and_mark_are_recognised(
+    read, delimiter, line_end, is_packed, codec
+):
+    text = PLAIN.replace(",", delimiter).replace("\n", line_end).encode(codec)
+    frame = read(packed(text) if is_packed else text)
+    assert frame.columns == ["source", "entity", "value"]
+    assert frame.rows() == PLAIN_ROWS
+
+
+@pytest.mark.parametrize("read", NOT_LARGE, indirect=True)
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN.rstrip("\n"),
+        "\n\n" + PLAIN,
+        "\r\n" + PLAIN,
+        PLAIN + "\n\n",
+        PLAIN.replace("\na", "\n\n\na"),
+        PLAIN.replace("\n", "\r\n").replace("\na", "\n\r\na"),
+        PLAIN + ",,\n",
+        '"source","entity","value"\n"a","x","1"\n"b","x","2"\n',
+        '\ufeff"source","entity","value"\na,x,1\nb,x,2\n',
+        " source , entity ,value\t\na,x,1\nb,x,2\n",
+        HEADER + "a,x,1\rb,x,2\n",
+    ],
+)
+def test_unusual_ways_to_write_the_same_rows_are_read_the_same(read, text):
+    frame = read(text)
+    assert frame.columns == ["source", "entity", "value"]
+    assert frame.rows() == PLAIN_ROWS
+
+
+def test_a_trailing_delimiter_in_every_line_is_a_column_without_a_name(read):
+    frame = read("source,entity,value,\na,x,1,\n")
+    assert frame.select("source", "entity", "value").rows() == [("a", "x", "1")]
+
+
+@pytest.mark.parametrize("word", ["NA", "null", "None", "NaN", "-", "007", "1.0", " ", "\t"])
+def test_words_are_words(read, word):
+    assert read(HEADER + f"a,x,{word}\n")["value"].to_list() == [word]
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.text(st.characters(exclude_categories=["Cs"]), min_size=1)] * 3),
+        min_size=1,
+        max_size=4,
+    )
+)
+@example(
+    [("a,b", 'say "hi"', "two\nlines"), ("😀", "nul\0nul", "back\\slash"), (" ", "\r\n", "\r")]
+)
+def test_any_names_survive_a_round_through_csv(tmp_path_factory, rows):
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([("source", "entity", "value"), *rows])
+    path = tmp_path_factory.mktemp("round") / "claims.csv"
+    path.write_bytes(text.getvalue().encode())
+    batches = open_csv(path, "utf-8", []).batches(("source", "entity", "value"))
+    assert pl.concat(list(batches)).rows() == rows
+
+
+def test_a_field_longer_than_python_reads_by_default_is_read(read):
+    long = "x" * 200_000
+    assert read(HEADER + f"a,{long},\nb,y,1\n")["entity"].to_list() == [long, "y"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "complaint"),
+    [
+        ("a,x,1\nb,x,2,3\n", "line 3 has 4 fields, the header has 3"),
+        ("a,x,1\nb,x\n", "line 3 has 2 fields, the header has 3"),
+        ('a,"x\ny",1\n\nb,x\n', "line 5 has 2 fields, the header has 3"),
+        ("a,x,1\r\nb\r\n", "line 3 has 1 fields, the header has 3"),
+        ("a,x,1,\n", "line 2 has 4 fields, the header has 3"),
+        ("a,x\nb,x,1,2\n", "line 2 has 2 fields, the header has 3"),
+    ],
+)
+def test_a_row_too_long_or_too_short_is_named_by_its_line(read, rows, complaint):
+    with pytest.raises(RaggedRows, match=complaint):
+        read(HEADER + rows)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        'a,x,"1\nb,x,2\n',
+        'a,"x,1\nb,x,2\n',
+        'a,x,"foo\nb,y,1\nc,z,"bar\n',
+        'a,"x"y,1\n"b,x,2\n',
+    ],
+)
+def test_a_quote_that_is_not_closed_is_named_by_the_line_it_opens_on(read, rows):
+    with pytest.raises(UnreadableFile, match=r"begins on line 2 .* a quote may be missing"):
+        read(HEADER + rows)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "  \n\t\n", b"\xef\xbb\xbf", packed(b"")])
+def test_a_file_with_nothing_in_it_is_empty(read, content):
+    with pytest.raises(UnreadableFile, match="the file is empty"):
+        read(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "complaint"),
+    [
+        ((HEADER + "a,x,да\n").encode("cp1251"), "utf-8", "line 2: byte 0xe4 .*--encoding cp1250"),
+        ("да,entity,value\n".encode("cp1251"), "utf-8", "line 1: byte 0xe4 .*--encoding cp1250"),
+        ((HEADER + "a,x,é\n").encode(), "ascii", "line 2: byte 0xc3 .*--encoding utf-8"),
+        (PLAIN.encode("utf-16")[:-1], "utf-8", "line 3: byte 0x0a is no utf-16 text"),
+        (PLAIN.encode("utf-16-le"), "utf-8", "byte 0x00 .*--encoding utf-16-le"),
+        (PLAIN.encode("utf-16-le"), "utf-16", "no utf-16 text .*BOM"),
+        (b"a,\n" + bytes(1) + b"\x00\xdc" * 2, "utf-16", "line 1: byte 0x00 is no utf-16 text"),
+        (packed((HEADER + "a,x,да\n").encode("cp1251")), "utf-8", "line 2: byte 0xe4"),
+    ],
+)
+def test_a_wrong_encoding_is_named_by_line_byte_and_option(read, content, encoding, complaint):
+    with pytest.raises(WrongEncoding, match=complaint):
+        read(content, encoding)
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "", "base64", "rot13", "nul\0"])
+def test_an_encoding_that_does_not_exist_is_refused(read, encoding):
+    with pytest.raises(ParameterError, match="there is no encoding"):
+        read(PLAIN, encoding)
+
+
+def damaged_gzip():
+    content = packed("".join(f"{i * 7919 % 10007},x,{i}\n" for i in range(9999)).encode())
+    return {
+        "cut in half": content[: len(content) // 2],
+        "cut in the header": content[:5],
+        "wrong checksum": content[:-8] + b"checksum",
+    }
+
+
+@pytest.mark.parametrize(("damage", "content"), damaged_gzip().items())
+def test_a_damaged_gzip_file_is_called_so(read, damage, content):
+    with pytest.raises(UnreadableFile, match="damaged or cut off"):
+        read(content)
+
+
+def test_long_text_is_read_while_it_is_encoded_and_gives_the_same(tmp_path, flights, monkeypatch):
+    path = tmp_path / "claims.csv"
+    flights.claims.with_columns(pl.col("value") + " é").write_csv(path)
+    at_once = veracity.discover(path)
+    monkeypatch.setattr(text_files, "LONG_TEXT", 0)
+    reader = open_csv(path, "utf-8", [])
+    assert isinstance(reader, CsvReader)
+    assert len(reader.head(10)) == 10
+    in_portions = veracity.discover(path)
+    assert_frame_equal(in_portions.facts, at_once.facts)
+    assert in_portions.run.input == at_once.run.input
+    assert in_portions.notes == at_once.notes
+
+
+@pytest.mark.parametrize("line", ["a,x", "a,x,1,2"])
+def test_a_row_that_is_wrong_is_named_also_far_down_in_long_text(tmp_path, monkeypatch, line):
+    path = tmp_path / "claims.csv"
+    path.write_text(HEADER + "a,x,1\n" * 200_000 + f"{line}\n" + "b,x,2\n" * 99)
+    monkeypatch.setattr(text_files, "LONG_TEXT", 0)
+    with pytest.raises(RaggedRows, match="line 200002 has"):
+        veracity.discover(path, "majority-vote")
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [(b"PK\x03\x04", "zip or Excel"), (b"BZh9", "bzip2"), (b"\x28\xb5\x2f\xfd", "zstd")],
+)
+def test_a_packed_file_is_to_be_unpacked_first(read, head, name):
+    with pytest.raises(UnreadableFile, match=f"this is a {name} file; unpack it"):
+        read(head + b"\0\0\0\0\0\0\0\0")

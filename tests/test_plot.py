@@ -11,11 +11,10 @@ from numpy.testing import assert_allclose
 
 import veracity
 from veracity.cli import main
-from veracity.cli.runs import FIGURE_NAMES
-from veracity.errors import OutputError, ParameterError
-from veracity.show.figures import FIGURES
+from veracity.cli.runs import FIGURE_NAMES as FIGURES
+from veracity.errors import ParameterError
 from veracity.show.figures.decision import decision_figure
-from veracity.show.figures.measures import plausibility_figure, share_interval, trace_figure
+from veracity.show.figures.measures import plausibility_figure, share_interval
 
 THEMES = ("light", "dark")
 
@@ -83,7 +82,7 @@ def crowd(n_sources):
 
 NOT_FOR_NUMBERS = ("plausibility", "calibration")
 OF_LABELS = "confusions"
-"""Flights share no labels: tests of this figure are in test_crowds.py."""
+"""Flights share no labels: tests of this figure are in test_labels.py."""
 OF_ALL = [what for what in FIGURES if what != OF_LABELS]
 
 
@@ -105,7 +104,6 @@ SAYS = {
     "sources": ("The sources", "accuracy", "tpr: claims what is true", "airline"),
     "agreement": ("How often sources say the same", "airline", "skyfare", "agreement"),
     "plausibility": ("How sure the answer is", "plausibility of the value settled on", "contested"),
-    "trace": ("How veracity settled", "round", "change of the sources' rates", "tolerance"),
     "calibration": ("Calibration", "share that is right", "judged", "400 known truths"),
     "accuracy": ("How right, by attribute", "all items", "gate", "departure"),
     "decision": ("VC-111 gate: D13", "log-odds of D13 against B2", "airline: D13", "all in all"),
@@ -125,7 +123,7 @@ def test_the_words_are_in_the_picture(of_kind, what, tmp_path):
     [(".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF"), (".HTML", b"<!D")],
 )
 def test_a_figure_is_saved_as_its_ending_says(of_kind, suffix, start, tmp_path):
-    figure = of_kind["categorical"][0].plot.trace()
+    figure = of_kind["categorical"][0].plot.plausibility()
     written = figure.save(tmp_path / f"figure{suffix}")
     assert written.read_bytes().startswith(start)
     assert [path.name for path in tmp_path.iterdir()] == [f"figure{suffix}"]
@@ -207,7 +205,7 @@ def test_agreement_is_counted_on_shared_items():
     assert (pairs["a", "d"]["same"], pairs["a", "d"]["agreement"]) == (1, None)  # one item only
 
 
-def test_near_copies_stand_side_by_side_in_one_group():
+def test_near_copies_stand_side_by_side():
     def says(source, n):
         return str(n % 3) if source in ("a", "e") else str((n + ord(source)) % 5 + 10)
 
@@ -215,8 +213,6 @@ def test_near_copies_stand_side_by_side_in_one_group():
     table = veracity.discover(frame(rows, "source", "entity", "value")).plot.agreement().table
     order = table["source"].unique(maintain_order=True).to_list()
     assert abs(order.index("a") - order.index("e")) == 1
-    grouped = table.drop_nulls("group").select("source", "other").rows()
-    assert set(grouped) == {("a", "e"), ("e", "a")}
 
 
 def test_agreement_of_binary_claims_is_on_true_and_on_false(of_kind):
@@ -258,18 +254,6 @@ def test_plausibilities_are_counted_in_bins(two_against_one):
     more = pl.concat([two_against_one, frame([("a", "y", "1")], "source", "entity", "value")])
     table = plausibility_figure(veracity.discover(more, "majority-vote"), n=10).table
     assert table.rows() == [(0.6, 0.7, True, 1), (0.9, 1.0, False, 1)]
-
-
-def test_the_trace_is_thinned_out_but_ends_at_the_last_round(of_kind):
-    result = of_kind["categorical"][0]
-    rounds = [{"round": n, "change": 1.0 / n, "seconds": 0.1} for n in range(1, 2001)]
-    rounds[4]["change"], rounds[5]["change"] = None, 0.0  # neither fits on a logarithmic scale
-    run = replace(result.run, trace=rounds)
-    long = veracity.Result(result.tables, run, encoded=result.encoded)
-    table = trace_figure(long, most=100).table
-    assert len(table) == 100
-    assert (table["round"][0], table["round"][-1]) == (1, 2000)
-    assert not {5, 6} & set(trace_figure(long, most=2000).table["round"])
 
 
 def test_accuracy_by_attribute_is_that_of_evaluate(of_kind, flights):
@@ -327,9 +311,8 @@ def test_algorithms_are_ranked_and_those_that_failed_are_counted(flights, tmp_pa
     )
     text = svg_of(found.plot(theme="dark"), tmp_path)
     assert "400 known truths, with 90 % intervals. 1 failed." in text
-    blind = veracity.compare(flights.claims, algorithms=names)
-    assert "settle on the same" in svg_of(blind.plot(), tmp_path)
-    assert len(blind.plot().table) == 1
+    with pytest.raises(ParameterError, match="without known truths"):
+        veracity.compare(flights.claims, algorithms=names[1:]).plot()
 
 
 def test_algorithms_for_numbers_are_ranked_by_distance(of_kind, tmp_path):
@@ -347,19 +330,17 @@ def test_algorithms_for_numbers_are_ranked_by_distance(of_kind, tmp_path):
 
 def test_what_is_not_installed_is_named(of_kind, tmp_path, monkeypatch):
     plots = of_kind["categorical"][0].plot
-    figure = plots.trace()
+    figure = plots.plausibility()
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(ParameterError, match="vl_convert is missing"):
         figure.save(tmp_path / "figure.svg")
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(ParameterError, match=r"altair is missing.*pip install .*\[plot\]'"):
-        plots.trace()
+        plots.plausibility()
 
 
 def test_unknown_names_are_told_with_what_there_is(of_kind, flights, tmp_path):
     result = of_kind["categorical"][0]
-    with pytest.raises(ParameterError, match="no figure 'pie'; there are sources, agreement"):
-        result.plot.draw("pie")
     with pytest.raises(ParameterError, match="theme must be 'light' or 'dark', got 'pink'"):
         result.plot.sources(theme="pink")
     with pytest.raises(ParameterError, match="no entity 'VC-999'; did you mean"):
@@ -367,13 +348,10 @@ def test_unknown_names_are_told_with_what_there_is(of_kind, flights, tmp_path):
     with pytest.raises(ParameterError, match="several attributes; name one of 'departure', 'gate'"):
         result.plot.decision("VC-111")
     with pytest.raises(ParameterError, match="must end in one of"):
-        result.plot.trace().save(tmp_path / "figure.jpg")
+        result.plot.plausibility().save(tmp_path / "figure.jpg")
 
 
 def test_what_is_not_there_to_be_drawn_is_said(two_against_one):
-    vote = veracity.discover(two_against_one, "majority-vote")
-    with pytest.raises(ParameterError, match="majority-vote moved nothing in 0 rounds"):
-        vote.plot.trace()
     alone = veracity.discover(two_against_one.head(1), "majority-vote")
     with pytest.raises(ParameterError, match="two sources or more"):
         alone.plot.agreement()
@@ -393,14 +371,9 @@ def run(of_kind, flights, tmp_path_factory):
     return folder
 
 
-def test_the_command_knows_the_figures_of_a_result():
-    assert FIGURE_NAMES == FIGURES
-
-
-@pytest.mark.parametrize("what", OF_ALL)
+@pytest.mark.parametrize("what", ["sources", "accuracy", "decision"])
 def test_the_command_draws(run, what, tmp_path):
     more = {
-        "calibration": ["--truth", str(run / "truth.csv")],
         "accuracy": ["--truth", str(run / "truth.csv"), "--theme", "dark"],
         "decision": ["--entity", "VC-111", "--attribute", "gate"],
     }
@@ -418,8 +391,6 @@ def test_the_command_draws(run, what, tmp_path):
         (["calibration"], "plot calibration needs known truths: --truth TRUTH"),
         (["decision"], "plot decision needs an item: --entity E"),
         (["decision", "--entity", "VC-1111"], "no entity 'VC-1111'; did you mean"),
-        (["trace", "--truth", "truth.csv"], "plot trace has no use for --truth"),
-        (["trace", "--entity", "VC-111"], "no use for --entity and --attribute"),
     ],
 )
 def test_the_command_says_what_is_wrong(run, arguments, said, tmp_path):
@@ -452,15 +423,6 @@ def test_a_figure_that_cannot_be_written_is_refused_before_the_work(
     assert (tmp_path / "mine.svg").read_text() == "mine"
 
 
-def test_a_figure_takes_the_place_of_a_file_only_by_force(of_kind, tmp_path):
-    figure, file = of_kind["categorical"][0].plot.trace(), tmp_path / "mine.svg"
-    file.write_text("mine")
-    with pytest.raises(OutputError, match="force=True"):
-        figure.save(file)
-    assert file.read_text() == "mine"
-    assert "<svg" in figure.save(file, force=True).read_text()
-
-
 def test_where_all_claims_are_known_to_be_false_there_are_no_confusions_to_draw():
     claims = pl.DataFrame(
         [("a", f"e{number}", f"v{number % 4}") for number in range(8)],
@@ -478,5 +440,5 @@ def test_confusions_of_sources_with_ends_of_lines_in_their_names_are_drawn(tmp_p
         (s, f"x{i}", "yn"[(i + j) % 2]) for i in range(9) for j, s in enumerate(("a\u2029b", "c"))
     ]
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
-    figure = veracity.discover(claims, "dawid-skene").plot.draw("confusions")
+    figure = veracity.discover(claims, "dawid-skene").plot.confusions()
     assert figure.save(tmp_path / "figure.svg").exists()

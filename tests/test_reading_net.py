@@ -67,6 +67,30 @@ def frame(name: str, data: Any, **options: Any) -> None:
     TABLES[name] = Table(lambda _: data, options)
 
 
+# --- names of columns -----------------------------------------------------------------------------
+
+
+def names(name: str, *columns: str, **options: Any) -> None:
+    """Enter a table with these columns, whose cells are their names."""
+    frame(name, {column: [column] for column in columns}, **options)
+
+
+names("the very name", "SOURCE", "Source", "source", "website", "entity", "value")
+names("another spelling", "website", " Source", "entity", "value")
+names("the most telling of usual names", "source", "id", "object", "value")
+names("a named column in one role", "entity", "id", "value", columns={"source": "entity"})
+names("a missing column", "source", "entity", "the price")
+names("a role taken away", "source", "entity", "value", "conf", columns={"weight": "value"})
+names("a name of two lines", "source", "two\nlines")
+names("many columns", *(f"c{number}" for number in range(100)))
+names("nearly a name", "Website", "b", "c", columns={"source": "web site"})
+names("no name", "a", columns={"source": "site"})
+names("no role", "a", "b", "c", columns={"sauce": "a"})
+names("no role but a column", "a", "b", "c", columns={"a": "source"})
+names("a column in two roles", "a", "b", "c", columns={"source": "a", "entity": "a"})
+names("no mapping", "a", "b", "c", columns="source=a")
+names("numbers of pandas", "0", "1", "2", columns={"source": 0, "entity": 1, "value": 2})
+
 # --- text -----------------------------------------------------------------------------------------
 
 LONG = "source,entity,attribute,value\na,x,gate,C5\nb,x,gate,C6\nc,x,gate,C5\na,y,gate,D1\n"
@@ -361,6 +385,193 @@ def _(folder: Path) -> Any:
             "('b', 'x', 2.5, null)) t(source, entity, price, updated_at)"
         )
     return f"duckdb:///{folder / 'claims.duckdb'}#said"
+
+
+# --- tables as people have them -------------------------------------------------------------------
+
+SHEET = pl.DataFrame({"flight": [f"AA-{n}" for n in range(10)], "planned": [f"{n}:00" for n in
+        range(10)], "departs": [f"{n}:00" for n in range(10)]})  # fmt: skip
+PRICED = {
+    "Amazon": [17 * n % 90 + 0.5 for n in range(20)],
+    "eBay": [17 * n % 90 + 0.5 + (n % 4 == 0) for n in range(20)],
+    "Walmart": [17 * n % 90 + 0.5 - (n % 5 == 0) for n in range(20)],
+}
+
+frame("attributes that agree in pairs", SHEET.with_columns(planned_end=pl.col("planned").reverse(),
+      ends=pl.col("planned").reverse()))  # fmt: skip
+frame("numbers that never agree", pl.DataFrame({"station": list("abcdef"), "one": [1.0, 2, 3, 4, 5,
+      6], "two": [1.5, 2.5, 3.5, 4, 5, 6.5], "three": [1.1, 2.1, 3.1, 4.1, 5.1, 6.1]}),
+      kind="numeric")  # fmt: skip
+frame("a column that may be a weight", {"worker": ["a", "b"], "task": ["x", "x"], "guess": [1, 2],
+      "score": [3, 4]})  # fmt: skip
+files("by sources, with the truth", {"w.csv": BY_SOURCES.replace("Notes", "truth").replace("late",
+      "C0")}, "w.csv")  # fmt: skip
+frame("a category and a remark", pl.DataFrame({"Product": [f"p{n}" for n in range(20)], "Category":
+      ["TV", "Phone"] * 10, **PRICED, "Notes": ["ask" if n == 3 else None for n in
+      range(20)]}))  # fmt: skip
+frame("a category, a remark and prices as text", pl.DataFrame({"Product": [f"p{n}" for n in
+      range(20)], "Category": ["TV", "Phone"] * 10, **{shop: [f"${x:.2f}" for x in own] for shop,
+      own in PRICED.items()}}))  # fmt: skip
+frame("capitals and one remark", {"Country": list("vwxyz"), "CIA": ["Canberra", "Sucre", "Ottawa",
+      "Ankara", "Almaty"], "Wiki": ["Canberra", "Sucre", "Ottawa", "Ankara", "Astana"], "Grandma":
+      ["SYDNEY", "SUCRE", "OTTAWA", "ANKARA", "ASTANA"], "Notes": ["see p. 3"] * 5},
+      wide="sources", normalise=True)  # fmt: skip
+frame("the wording of a question", pl.DataFrame({"question_id": [f"q{n}" for n in range(6)],
+      "prompt": [f"What is {n}?" for n in range(6)], "large": list("ABCDAB"), "small":
+      list("ABCDAC"), "tiny": list("ABCAAB")}))  # fmt: skip
+frame("answers to a form", pl.DataFrame({"Timestamp": [f"11/0{n}/2026 10:00:00" for n in
+      range(1, 7)], "Email Address": [f"p{n}@example.org" for n in range(6)], "Q1. Which?":
+      list("ccdcdc"), "Q2. Who?": list("xxyxxx")}), wide="entities")  # fmt: skip
+frame("questions are no entities by themselves", pl.DataFrame({"worker": list("abcde"), "q1":
+      list("xyxyx"), "q2": list("vwwvv"), "q3": list("mnomn")}))  # fmt: skip
+frame("lists of objects", pl.DataFrame({"question_id": ["q1", "q2"], "responses": [[{"model": "m1",
+      "answer": "a"}, {"model": "m2", "answer": "b"}]] * 2}))  # fmt: skip
+frame("within lists of objects", pl.DataFrame({"question_id": ["q1", "q2"], "responses": [[{"model":
+      "m1", "answer": "a"}, {"model": "m2", "answer": "b"}]] * 2}),
+      columns={"source": "responses.model", "value": "responses.answer"})  # fmt: skip
+frame("lists of which one begins as another", [{"id": 1, "who": [{"name": "a"}], "whole":
+      [{"label": "x"}, {"label": "y"}]}], columns={"entity": "id", "source": "who.name", "value":
+      "whole.label"})  # fmt: skip
+for number, (source, entity, value) in enumerate((
+    ("WorkerId", "HITId", "label"), ("rater", "doc_id", "Judgment"), ("vendorId", "key", "val"),
+    ("Annotator ID", "imageId", "annotation"), ("Shop Name", "SKU", "prediction"),
+)):  # fmt: skip
+    frame(f"usual names {number}", pl.DataFrame({entity: ["t", "t"], source: ["a", "b"], value:
+          ["x", "y"]}))  # fmt: skip
+files("by samples, some columns", {"a.csv": ASKED.replace("place", "sure_1").replace("\n", ",z\n")
+      .replace("sure_1,z", "sure_1,sure_2")}, "a.csv", wide="samples")  # fmt: skip
+files("by samples, named", {"a.csv": ASKED}, "a.csv", wide="samples",
+      columns={"value": "answer_1+answer_2"})  # fmt: skip
+files("samples of several values", {"a.csv": ASKED}, "a.csv", kind="multiple", wide="samples",
+      samples=True)  # fmt: skip
+files("when a row was written", {"w.csv": BY_ATTRIBUTES.replace("departs", "departs,updated_at")
+      .replace(":05", ":05,2026-05-01")}, "w.csv")  # fmt: skip
+frame("lists in the first row", pl.DataFrame({"question_id": ["q"], "model": ["m"], "picks": [["a",
+      "b"]], "confidence": [[1, 2]]}))  # fmt: skip
+files("a folder of wide tables", {"a.csv": BY_ATTRIBUTES, "b.csv": BY_ATTRIBUTES.replace("gate",
+      "seat")})  # fmt: skip
+files("titles and letters of many files", {f"{site}.csv": f"Export of {site}\n\nflight,Tür,seat\n"
+      f"1,C5,1a\n2,C6,2a\n3,{site},3a\n".encode("latin-1") for site in "abc"},
+      source_from="filename")  # fmt: skip
+files("files that spell headers differently", {"acme.csv":
+      "SKU,Unit Price,Active\nK1,5,y\nK2,6,y\n",
+      "buck.csv": "sku,unit_price,active\nK1,5,y\nK2,7,y\n", "dunn.csv":
+      "S-K-U,unitprice,active\nK1,5,n\nK2,7,y\n"}, source_from="filename")  # fmt: skip
+files("named columns that files spell differently", {"acme.csv": "SKU,Unit Price\nK1,5\n",
+      "buck.csv": "sku,unit_price\nK1,6\n"}, source_from="filename",
+      columns={"entity": "SKU", "value": "Unit Price"})  # fmt: skip
+files("lists of each annotator", {f"{who}.jsonl": "\n".join(json.dumps({"id": n, "label": [label],
+      "Comments": []}) for n, label in enumerate(own)) for who, own in (("ann", "gb"), ("bob",
+      "gg"))}, source_from="filename")  # fmt: skip
+files("a file of each annotator, not said", {"ann.jsonl": json.dumps({"id": 1, "label": ["g"]})})
+HITS = pl.DataFrame([
+    {"HITId": f"h{hit}", "WorkerId": who, "Reward": "$1", "WorkTimeInSeconds": 20 + hit,
+     "Answer.mood": "bad" if who == "c" else "good", "Answer.comment": "why not", "Answer.why":
+     f"this was easy {who} {hit}", "AssignmentStatus": "Rejected" if who == "c" else "Approved"}
+    for hit in range(4) for who in "abc"
+])  # fmt: skip
+frame("rejected answers and remarks", HITS)
+frame("remarks that are named", HITS, columns={"value": ["Answer.mood", "Answer.comment"]})
+frame("values beside an attribute", HITS, columns={"attribute": "Reward", "value":
+      ["Answer.mood", "Answer.comment"]})  # fmt: skip
+frame("an entity that is a value", HITS, columns={"entity": "HITId", "value":
+      "HITId+Answer.mood"})  # fmt: skip
+frame("values of several objects are sources", [{"id": n, "text": f"{n}?", **{m: {"answer": "AB"[n %
+      2], "sure": 0.9} for m in "pq"}} for n in range(4)], wide="sources",
+      columns={"entity": "id", "value": ["p.answer", "q.answer"]})  # fmt: skip
+frame("values are questions", {"Email": ["a", "b", "c"], "1?": list("xxy"), "2?": list("zzz"),
+      "Comments?": list("---")}, wide="entities", columns={"source": "Email", "value":
+      "1?+2?"})  # fmt: skip
+frame("a column of values plays no other role", {"worker": list("aab"), "n": [1, 2, 1], "task":
+      list("xyx"), "label": list("pqp")},
+      columns={"entity": "n", "value": "task+label+task"})  # fmt: skip
+ANNOTATED = json.dumps([
+    {"id": n, "data": {"text": f"t{n}"}, "annotations": [
+        {"completed_by": who, "was_cancelled": who == 3, "ground_truth": who == 9, "result":
+         [{"from_name": "mood", "value": {"choices": ["bad" if who > 2 else "good"]}}]}
+        for who in (1, 2, 3, *([9] if n == 0 else []))
+    ]} for n in range(3)
+])  # fmt: skip
+files("cancelled and known annotations", {"export.json": ANNOTATED}, "export.json", columns={
+      "source": "annotations.completed_by", "entity": "data.text", "attribute":
+      "annotations.result.from_name", "value": "annotations.result.value.choices"})  # fmt: skip
+SAMPLED = [
+    {
+        "question_id": q,
+        "model": m,
+        "sample": s,
+        "answer": f"{(q + s) % 2}",
+        "confidence": f"{90 - s}%",
+        "ms": s,
+    }
+    for q in range(3)
+    for m in ("gpt", "llama")
+    for s in range(5)
+]
+frame("samples that are numbered", [{n: row[n] for n in list(row)[:4]} for row in SAMPLED])
+frame("samples that are said", [{n: row[n] for n in list(row)[:4]} for row in SAMPLED],
+      samples=True)  # fmt: skip
+frame("runs and confidences", [{"run" if n == "sample" else "completion" if n == "answer" else n: v
+      for n, v in row.items()} for row in SAMPLED])  # fmt: skip
+frame("confidences in percent", SAMPLED, columns={"weight": "confidence"})
+frame("a prompt belongs to the model", [{"model": m, "prompt": p, "question": f"q{n}", "answer":
+      "y"} for m in ("m1", "m2") for p in ("short", "long") for n in range(4)])  # fmt: skip
+for name, minutes in (("the time of a task", (0, 0, 0)), ("the time of a claim", (0, 1, 2))):
+    TIMED = [{"worker": worker, "task": n, "mood": "good", "topic": "food", "created_at":
+              f"2020-01-0{n + 1} 10:0{minute}"} for n in range(4)
+             for worker, minute in zip("abc", minutes, strict=True)]  # fmt: skip
+    frame(f"{name}, wide", TIMED)
+    frame(name, [{"label" if n == "mood" else n: v for n, v in row.items() if n != "topic"}
+                 for row in TIMED])  # fmt: skip
+frame("cells with the sign between them", {"source": list("aabb"), "one": ["x | y", "x", "x",
+      "x | y"], "two": ["z", "y | z", "y | z", "z"], "value": [1, 1, 1, 1]},
+      columns={"entity": ["one", "two"]})  # fmt: skip
+files("a name that no columns make up", {"c.csv": "agency,country,year,estimate\na,DE,2018,1\n"},
+      "c.csv", columns={"entity": ["country", "month"]})  # fmt: skip
+frame("columns of several levels", pd.DataFrame({"source": ["a"], "entity": ["x"], "k": ["g"],
+      "value": [1]}).pivot(index="entity", columns=["source", "k"], values="value"))  # fmt: skip
+
+
+@table("a cover", source_from="filename")
+def _(folder: Path) -> Any:
+    cover = [["Miller & Sons"], ["as of", "2 November 2026"], ["clerk", "Smith"]]
+    articles = [["Article no.", "Price", "Stock"], *([n, 1.5 * n, 10 * n] for n in range(30))]
+    workbook(folder / "a.xlsx", {"Cover": cover, "Articles": articles})
+    workbook(folder / "b.xlsx", {"Articles": articles})
+    return folder
+
+
+@table("sheets of which one is something else", source_from="sheet")
+def _(folder: Path) -> Any:
+    info = [["Stocktaking 2026"], ["Clerk: Smith"], ["May"]]
+    stores = {"A": PRICES, "B": OTHERS, "C": PRICES}
+    return workbook(folder / "s.xlsx", {"Info": info, **stores, "Legend": info})
+
+
+@table("each sheet may be a source")
+def _(folder: Path) -> Any:
+    return workbook(folder / "s.xlsx", {"A": PRICES, "B": OTHERS})
+
+
+@table("units in the formats of cells", source_from="filename", columns={"entity": "Article"})
+def _(folder: Path) -> Any:
+    formats = ('0.0" kg"', '#,##0\\ "g"', "#,##0.00 [$€-407]")
+    with xlsxwriter.Workbook(folder / "acme.xlsx") as book:
+        sheet = book.add_worksheet("List")
+        sheet.write_row(3, 2, ["Article", "Weight", "Price"])
+        for row, shown in enumerate(formats[:2], start=4):
+            sheet.write(row, 2, f"A{row}")
+            sheet.write(row, 3, 1.25, book.add_format({"num_format": shown}))
+            sheet.write(row, 4, 1.5, book.add_format({"num_format": formats[2]}))
+    return folder
+
+
+@table("a database file of which each table is a source", source_from="table")
+def _(folder: Path) -> Any:
+    each = [f"create table {name} as select 1 film, {year} year union all select 2, 1999"
+            for name, year in (("imdb", 1990), ("tmdb", 1991))]  # fmt: skip
+    sqlite(folder / "films.db", *each, "create table alembic_version (version_num text)")
+    return folder / "films.db"
 
 
 # --- kinds, times, weights, samples, values -------------------------------------------------------

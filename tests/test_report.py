@@ -149,7 +149,7 @@ def test_the_summary_says_how_far_from_a_vote_and_how_sure(flights_page, flights
     assert "9 sources make 3,213 claims about 400 items; 385 of them (96%)" in flights_page.said
     n_sure = int((result.truths["plausibility"] >= 0.95).sum())
     assert f"at least 95% plausible for {n_sure} of 400 items" in flights_page.said
-    differs = str(veracity.check(flights.claims, result).against_vote)
+    differs = str(veracity.check(result).against_vote)
     assert differs[1:] in flights_page.said
     assert "No check gave a warning" in flights_page.said
     assert "This does not show that the answer is right" in flights_page.said
@@ -359,7 +359,7 @@ def test_every_algorithm_and_kind_of_claims_has_a_report(kind, name, tmp_path, n
 def test_figures_are_drawn_for_every_kind(kind, tmp_path):
     result = veracity.discover(KINDS[kind], kind=kind)
     page = page_of(result, tmp_path)
-    assert page.tags.count("figure") >= (2 if kind == "numeric" else 3)  # no two numbers agree
+    assert page.tags.count("figure") >= (1 if kind == "numeric" else 2)  # no two numbers agree
     assert page.tags.count("img") == page.tags.count("source") == page.tags.count("figure")
     assert all(page.pictures)
     behind = page.text.count("The numbers in this figure")
@@ -387,11 +387,6 @@ def test_known_truths_count_in_the_health_check(flights, tmp_path, no_figures):
     page = page_of(result, tmp_path)
     assert ["known truths", "50"] in page.tables["Settings"]
     assert "--known TRUTHS" in page.said.split("The command that makes it again")[1]
-
-
-def test_pandas_results_have_a_report(flights, tmp_path, no_figures):
-    page = page_of(veracity.discover(flights.claims.to_pandas()), tmp_path, truth=flights.truth)
-    assert "Against 400 known truths" in page.tables
 
 
 # --- safe, small and whole ------------------------------------------------------------------------
@@ -446,23 +441,6 @@ def test_many_sources_items_and_long_values_stay_below_five_megabytes(tmp_path):
     assert len(page.tables["Sources, the worst first"]) == MOST_SOURCES + 1
     assert f"({MOST_SOURCES:,} of 3,000 are shown)" in page.said
     assert len(page.tables["Items to look up next"]) == MOST_ASKED + 1
-
-
-def test_a_file_is_replaced_only_if_asked(two_against_one, tmp_path, no_figures):
-    result, target = veracity.discover(two_against_one), tmp_path / "report.html"
-    target.write_text("mine")
-    with pytest.raises(
-        OutputError, match="exists; choose another name, or replace it with force=True"
-    ):
-        result.write_report(target)
-    assert target.read_text() == "mine"
-    assert result.write_report(target, force=True) == target
-    assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    with pytest.raises(OutputError, match="is a folder"):
-        result.write_report(tmp_path, force=True)
-    with pytest.raises(OutputError, match="there is no folder"):
-        result.write_report(tmp_path / "none" / "report.html")
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_a_run_with_its_report_in_it_may_be_replaced(two_against_one, tmp_path, no_figures):
@@ -529,15 +507,6 @@ def test_a_page_is_not_given_the_ending_of_another_form(flights, tmp_path, no_fi
     assert done.exit_code == 1
     assert "a report is a page of HTML; let its name end in .html" in done.output
     assert not (tmp_path / "page.xlsx").exists()
-
-
-def test_the_demo_ends_with_a_report_and_may_be_repeated(tmp_path, no_figures):
-    out = tmp_path / "demo"
-    for words in ([], ["--force"]):
-        done = CliRunner().invoke(main, ["demo", "--out", str(out), *words])
-        assert done.exit_code == 0, done.output
-        assert done.output.endswith(f"now open {out / 'report.html'} in a browser\n")
-    assert "How right it is" in (out / "report.html").read_text(encoding="utf-8")
 
 
 # --- numbers --------------------------------------------------------------------------------------

@@ -348,7 +348,7 @@ def three_sources():
 @pytest.mark.parametrize("make", [many_names, three_sources], ids=lambda make: make.__name__)
 def test_no_name_in_a_figure_is_clipped(driver, tmp_path, make, width):
     plots = veracity.discover(make()).plot
-    names = ("sources", "agreement", "plausibility", "trace")
+    names = ("sources", "agreement", "plausibility")
     page, svgs = tmp_path / "figures.html", [getattr(plots, name)().svg() for name in names]
     page.write_text(f"<!DOCTYPE html><meta charset=utf-8>{''.join(svgs)}", encoding="utf-8")
     set_width(driver, width)

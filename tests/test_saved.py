@@ -78,6 +78,7 @@ def test_all_of_a_run_comes_back(name, is_large, tmp_path, monkeypatch):
     monkeypatch.setattr("veracity.result.saving.fits_in_memory", lambda n_claims: not is_large)
     loaded = veracity.load(result.save(tmp_path / "run"))
     assert repr(loaded) == repr(result)
+    assert_frame_equal(loaded.trace, result.trace)
     for table in TABLES:
         try:
             expected = result.table(table)

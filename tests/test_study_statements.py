@@ -87,4 +87,4 @@ def test_the_command_writes_a_page(tmp_path):
     done = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"accuracy.csv", "statements.csv", "statements.svg", "sample.csv"} <= names
+    assert {"accuracy.csv", "statements.csv", "statements.svg", "rows.parquet"} <= names

@@ -17,7 +17,7 @@ from claims import files_of_at_most
 from veracity.cli import main
 from veracity.errors import OutputError
 from veracity.io.table_file import ENDINGS, guarded, unguarded, write_table
-from veracity.result import CSV_TABLES, TABLES
+from veracity.result import TABLES
 
 LABELS = """task,worker,label
 t1,ann,=1+1
@@ -135,16 +135,6 @@ def test_excel_files_lose_nothing():
         veracity.discover(claims).write("truths.xlsx")
     veracity.discover(claims.with_columns(value=pl.lit("1"))).write("truths.xlsx")
     assert pl.read_excel("truths.xlsx")["entity"].to_list() == [str(2**60 + 1)]
-
-
-def test_a_folder_has_csv_files_on_request_which_nothing_depends_on(folder):
-    veracity.discover("labels.csv").save("run", csv=True)
-    assert {file.stem for file in (folder / "run").glob("*.csv")} == set(CSV_TABLES)
-    (folder / "run" / "truths.csv").write_text("edited")
-    (folder / "run" / "facts.csv").unlink()
-    assert len(veracity.load("run").truths) == 2
-    run("discover", "labels.csv", "--out", "run", "--force")
-    assert not list((folder / "run").glob("*.csv"))
 
 
 # --- records --------------------------------------------------------------------------------------

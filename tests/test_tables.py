@@ -1,18 +1,24 @@
-"""Tables of any shape, as offices write them."""
+"""Tables as people have them: of any shape, from an office, a crowd, a notebook, a survey."""
 
 from __future__ import annotations
 
+import json
 import shlex
+from datetime import date, datetime
 
 import pandas as pd  # noqa: TID251 - a user's frame
 import polars as pl
 import pytest
+import xlsxwriter
 from click.testing import CliRunner
+from hypothesis import example, given
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import veracity
 from veracity.cli import main
-from veracity.errors import MissingColumn, ParameterError
+from veracity.errors import BadValue, MissingColumn, ParameterError
+from veracity.reading.roles import comparable, numbers_in
 from veracity.show.reproduce import command as command_of
 
 FLIGHTS = [f"AA-{number}" for number in range(8)]
@@ -74,15 +80,6 @@ def test_a_column_per_attribute_is_recognised_and_told(tmp_path, ending):
     assert result.run.input.columns == {"source": "site", "entity": "flight"}
 
 
-def test_it_can_be_said_and_columns_can_be_named():
-    odd = by_attributes().rename({"site": "who", "flight": "what"})
-    named = {"source": "who", "entity": "what"}
-    assert not told(same_answer(vote(odd, wide="attributes", columns=named)), "a wide table")
-    found = veracity.read_claims(odd, columns=named, wide="attributes").collect()
-    keys = ["entity", "attribute", "source"]
-    assert_frame_equal(found.sort(keys), long_claims().sort(keys))
-
-
 def test_an_index_of_pandas_with_a_name_is_a_column():
     frame = by_attributes().to_pandas()
     expected = vote(frame, columns={"entity": "flight"})
@@ -96,53 +93,12 @@ def test_an_index_of_pandas_with_a_name_is_a_column():
     assert by_site.sources["source"].to_list() == SITES
 
 
-def test_empty_cells_are_no_claims(tmp_path):
-    table = by_attributes().with_columns(
-        gate=pl.when(pl.col("site") == "tower").then(None).otherwise("gate")
-    )
-    result = vote(write(table, tmp_path / "export.csv"))
-    assert result.run.input.claims == 40
-    assert not told(result, "left out")
-
-
-def test_columns_of_different_types_become_text():
-    table = pl.DataFrame(
-        {"source": ["a", "b", "a", "b"], "entity": ["x", "x", "y", "y"],
-         "size": [1.0, 1.0, 2.5, 2.5], "colour": ["red", "red", "blue", "red"]}
-    )  # fmt: skip
-    found = vote(table).truths.filter(pl.col("attribute") == "size")
-    assert found["value"].to_list() == ["1", "2.5"]
-
-
-def test_two_columns_one_of_which_may_be_a_weight_are_not_guessed(tmp_path):
-    table = pl.DataFrame(
-        {"worker": ["a", "b"], "task": ["x", "x"], "guess": [1, 2], "score": [3, 4]}
-    )
-    with pytest.raises(
-        MissingColumn, match="--wide attributes --columns source=worker,entity=task"
-    ):
-        vote(table)
-
-
-def test_naming_one_value_tells_what_is_not_read():
-    result = vote(by_attributes(), columns={"entity": "flight", "value": "gate"})
-    assert told(result, "not read: 'departs'; if each is an attribute")
-
-
 def test_truths_may_be_wide_too(tmp_path):
     result = vote(by_attributes())
     right = result.truths.pivot(on="attribute", index="entity", values="value")
     truths = write(right.rename({"entity": "flight"}), tmp_path / "truth.csv")
     assert veracity.evaluate(result, truths).judged == 16
     assert vote(by_attributes(), known=truths).run.input.known == 16
-
-
-def test_what_several_files_were_taken_for_is_told_once(tmp_path):
-    wide = by_attributes()
-    write(wide.head(9).drop("gate").with_columns(seat=pl.lit("1a")), tmp_path / "one.csv")
-    write(wide.tail(9), tmp_path / "two.csv")
-    (note,) = told(vote(tmp_path), "a wide table")
-    assert "one column per attribute: 'departs', 'seat', 'gate'; if only some" in note
 
 
 # --- wide by sources ------------------------------------------------------------------------------
@@ -161,154 +117,6 @@ def test_a_column_per_source_is_recognised_and_told(tmp_path, attribute):
     expected = vote(long_claims()).truths
     expected = expected if attribute else expected.filter(pl.col("attribute") == "gate")
     assert result.truths["value"].to_list() == expected["value"].to_list()
-
-
-def test_the_truth_is_no_source():
-    table = by_sources().with_columns(truth=pl.col("tower"))
-    result = vote(table)
-    assert result.sources["source"].to_list() == SITES
-    assert told(
-        result,
-        "not read, as they do not look like sources: 'truth'; if they are sources, name them",
-    )
-
-
-def test_numbers_that_never_agree_are_not_guessed_but_can_be_said():
-    table = pl.DataFrame(
-        {"station": list("abcdef"), "one": [1.0, 2, 3, 4, 5, 6], "two": [1.5, 2.5, 3.5, 4, 5, 6.5],
-         "three": [1.1, 2.1, 3.1, 4.1, 5.1, 6.1]}
-    )  # fmt: skip
-    with pytest.raises(MissingColumn) as error:
-        veracity.discover(table, kind="numeric")
-    words = str(error.value)
-    assert "--wide sources --columns entity=NAME" in words
-    assert "the first row: station=a, one=1.0" in words
-    assert "source=one" not in words
-    result = veracity.discover(table, kind="numeric", wide="sources")
-    assert result.run.input.claims == 18
-    assert result.sources["source"].to_list() == ["one", "three", "two"]
-
-
-def test_attributes_that_agree_in_pairs_are_not_taken_for_sources():
-    planned = [f"{hour}:00" for hour in range(10)]
-    table = pl.DataFrame(
-        {"flight": [f"AA-{n}" for n in range(10)], "planned_departure": planned,
-         "departure": planned, "planned_arrival": planned[::-1], "arrival": planned[::-1]}
-    )  # fmt: skip
-    with pytest.raises(MissingColumn, match="if each is a source, --wide sources"):
-        vote(table)
-
-
-def test_yes_and_no_by_source():
-    table = pl.DataFrame(
-        {"fact": ["x", "y"], "a": ["yes", "no"], "b": ["yes", ""], "c": ["no", "no"]}
-    )
-    result = veracity.discover(table, "majority-vote", kind="binary", wide="sources")
-    assert result.run.input.claims == 5
-    with pytest.raises(ParameterError, match="not for binary"):
-        veracity.discover(table, kind="binary", wide="attributes")
-
-
-@pytest.mark.parametrize("is_text", [True, False])
-def test_a_category_and_a_remark_are_no_sources(is_text):
-    prices = [float(17 * n % 90) + 0.5 for n in range(20)]
-    shops = {
-        "Amazon": prices,
-        "eBay": [price + (n % 4 == 0) for n, price in enumerate(prices)],
-        "Walmart": [price - (n % 5 == 0) for n, price in enumerate(prices)],
-    }
-    columns = {name: [f"${x:.2f}" for x in own] if is_text else own for name, own in shops.items()}
-    rows = {
-        "Product": [f"p{n}" for n in range(20)],
-        "Category": ["TV", "Phone"] * 10,
-        **columns,
-        "Notes": ["ask again" if n == 3 else None for n in range(20)],
-    }
-    result = veracity.discover(pl.DataFrame(rows))
-    assert result.sources["source"].to_list() == ["Amazon", "Walmart", "eBay"]
-    assert told(result, "not read, as they do not look like sources: 'Category', 'Notes'")
-
-
-def test_a_source_may_write_in_capitals_and_a_remark_may_be_always_the_same():
-    said = ["Canberra", "Sucre", "Ottawa", "Ankara", "Astana"]
-    rows = {
-        "Country": ["Australia", "Bolivia", "Canada", "Turkey", "Kazakhstan"],
-        "Wikipedia": said,
-        "CIA": [*said[:4], "Almaty"],
-        "Grandma": ["SYDNEY", *(name.upper() for name in said[1:])],
-        "Notes": ["see p. 3"] * 5,
-    }
-    result = vote(pl.DataFrame(rows), wide="sources", normalise=True)
-    assert result.sources["source"].to_list() == ["CIA", "Grandma", "Wikipedia"]
-    assert told(result, "not look like sources: 'Notes'")
-
-
-def test_answers_to_a_form_are_read_without_their_times():
-    rows = {
-        "Timestamp": [f"11/0{n + 1}/2026 10:00:00" for n in range(6)],
-        "Email Address": [f"p{n}@example.org" for n in range(6)],
-        **{
-            f"Q{q}. What is in picture {q}?": [
-                "dog" if (n, q) in ((0, 2), (3, 4)) else ("cat", "owl", "bat")[q % 3]
-                for n in range(6)
-            ]
-            for q in range(8)
-        },
-    }
-    result = veracity.discover(pl.DataFrame(rows), wide="entities")
-    assert result.truths["entity"][0] == "Q0. What is in picture 0?"
-    assert (result.run.input.sources, result.run.input.items) == (6, 8)
-
-
-def test_the_wording_of_a_question_is_no_source():
-    asked = pl.DataFrame({
-        "question_id": [f"q{n}" for n in range(6)],
-        "prompt": [f"What is {n}?" for n in range(6)],
-        "large": ["A", "B", "C", "D", "A", "B"],
-        "small": ["A", "B", "C", "D", "A", "C"],
-        "tiny": ["A", "B", "C", "A", "A", "B"],
-    })  # fmt: skip
-    result = vote(asked)
-    assert result.sources["source"].to_list() == ["large", "small", "tiny"]
-    assert told(result, "not look like sources: 'prompt'")
-
-
-def test_lists_of_answers_are_what_is_said():
-    asked = pl.DataFrame(
-        {
-            "model": ["m1", "m2", "m1", "m2"],
-            "question_id": ["q1", "q1", "q2", "q2"],
-            "prompt": ["What?"] * 4,
-            "answers": [["a", "a", "b"], ["a", "b", "b"], ["c"] * 3, ["c", "c", "d"]],
-        }
-    )
-    result = vote(asked, samples=True)
-    assert result.facts["plausibility"].to_list() == pytest.approx([1 / 2, 1 / 2, 5 / 6, 1 / 6])
-    counted = asked.with_columns(pl.col("answers").list.len(), views=pl.lit(7))
-    assert vote(counted).run.input.shape == {"wide": "attributes"}
-
-
-def test_lists_of_objects_are_no_value_but_have_it_within():
-    said = [[{"model": "m1", "answer": "a"}, {"model": "m2", "answer": "b"}]] * 2
-    table = pl.DataFrame({"question_id": ["q1", "q2"], "responses": said})
-    with pytest.raises(MissingColumn, match="can be named") as error:
-        vote(table)
-    assert "no column 'source', 'value' among 'question_id' (the first row: question_id=q1)" in str(
-        error.value
-    )
-    option = "--columns source=responses.model,value=responses.answer"
-    assert str(error.value).endswith(f"'responses.model', 'responses.answer', as in {option}")
-    named = {"source": "responses.model", "value": "responses.answer"}
-    assert vote(table, columns=named).run.input.claims == 4
-
-
-@pytest.mark.parametrize(
-    ("source", "entity"), [("sensor_id", "id"), ("Shop Name", "SKU"), ("vendorId", "key")]
-)
-def test_usual_names_of_sources_and_entities_are_recognised(source, entity):
-    long = long_claims().select("source", "entity", "value")
-    own = long.rename({"source": source, "entity": entity})
-    assert_frame_equal(vote(own).facts, vote(long).facts)
 
 
 # --- wide by samples ------------------------------------------------------------------------------
@@ -346,114 +154,10 @@ def test_columns_of_repeated_measurements_count_by_their_mean():
     assert found.truths["value"].to_list() == expected.truths["value"].to_list()
 
 
-def test_columns_of_samples_may_call_facts_true_or_false():
-    table = pl.DataFrame(
-        {"source": ["a", "b"], "fact": ["f", "f"], "try1": [True, False], "try2": [True, True]}
-    )
-    result = vote(table, kind="binary", wide="samples")
-    assert result.facts["plausibility"].to_list() == [0.75]
-
-
-def test_numbered_attributes_are_told_with_what_to_say_if_they_are_samples():
-    (note,) = told(vote(asked_often()), "read as attributes")
-    assert note.startswith("'answer_1', 'answer_2', 'answer_3' are read as attributes")
-    assert note.endswith("use wide='samples' or --wide samples")
-    more = asked_often().with_columns(place=pl.lit("z"))
-    (note,) = told(vote(more), "read as attributes")
-    assert note.endswith("--wide samples, with --columns value=answer_1+answer_2+answer_3")
-    assert not told(vote(asked_often(), wide="attributes"), "read as attributes")
-    assert not told(vote(by_attributes()), "read as attributes")
-
-
-def test_of_columns_of_samples_only_those_that_are_numbered_are_read():
-    more = asked_often().with_columns(place=pl.lit("z"))
-    result = vote(more, wide="samples")
-    assert result.facts.equals(vote(asked_often(), wide="samples").facts)
-    assert told(result, "not read: 'place'")
-    sure = more.with_columns(sure_1=0.5, sure_2=0.5, sure_3=0.5)
-    with pytest.raises(MissingColumn, match=r"value=answer_1\+answer_2\+answer_3"):
-        vote(sure, wide="samples")
-    named = {"value": ["answer_1", "answer_2", "answer_3"]}
-    assert vote(sure, wide="samples", columns=named).facts.equals(result.facts)
-
-
-def test_where_several_values_may_be_true_each_numbered_column_is_one_of_them():
-    books = pl.DataFrame(
-        {
-            "shop": ["a", "b", "c"],
-            "product_id": ["1", "1", "1"],
-            "author_1": ["Ann", "Ann", "Bob"],
-            "author_2": ["Bob", "Bob", None],
-        }
-    )
-    (note,) = told(vote(books, kind="multiple"), "read as attributes")
-    assert "if all are values of one item, use wide='samples'" in note
-    found = vote(books, kind="multiple", wide="samples")
-    rows = [("a", "Ann"), ("a", "Bob"), ("b", "Ann"), ("b", "Bob"), ("c", "Bob")]
-    long = pl.DataFrame(rows, schema=["source", "value"], orient="row")
-    expected = vote(long.with_columns(entity=pl.lit("1")), kind="multiple")
-    assert_frame_equal(found.facts, expected.facts)
-    assert found.run.input.shape == {"wide": "samples"}
-    with pytest.raises(ParameterError, match="samples and weights are not for multiple claims"):
-        vote(books, kind="multiple", wide="samples", samples=True)
-
-
 # --- wide by entities -----------------------------------------------------------------------------
 
 
-def survey():
-    """One row per worker, one column per picture, as forms export it."""
-    labels = {"ann": "cdcdccdc", "bob": "cdcdccdd", "cem": "cdcdcddc", "dan": "ddcdccdc"}
-    return pl.DataFrame(
-        [
-            {"worker": name} | {f"p{n}": x for n, x in enumerate(said)}
-            for name, said in labels.items()
-        ]
-    )
-
-
-def test_a_column_per_entity_is_to_be_said(tmp_path):
-    path = write(survey(), tmp_path / "survey.csv")
-    with pytest.raises(MissingColumn, match="if each is an entity, --wide entities"):
-        vote(path)
-    result = vote(path, wide="entities")
-    assert result.truths["entity"].to_list() == [f"p{n}" for n in range(8)]
-    assert "".join(result.truths["value"]) == "cdcdccdc"
-    assert result.run.input.shape == {"wide": "entities"}
-
-
-def test_answers_to_the_first_question_are_never_taken_for_entities():
-    opinions = pl.DataFrame(
-        {"worker": list("abcde"), "q1": list("xyxyx"), "q2": list("vwwvv"), "q3": list("mnomn")}
-    )
-    with pytest.raises(MissingColumn) as error:
-        vote(opinions)
-    assert "if each is an entity, --wide entities --columns source=worker" in str(error.value)
-    assert "--wide sources" not in str(error.value)  # the worker would be taken for one
-    result = vote(opinions, wide="entities")
-    assert result.truths["entity"].to_list() == ["q1", "q2", "q3"]
-    found = veracity.read_claims(opinions, wide="entities").collect()
-    assert found.row(0, named=True) == {"source": "a", "entity": "q1", "value": "x"}
-
-
-def test_yes_and_no_by_entity():
-    table = pl.DataFrame({"who": ["a", "b"], "x": ["yes", "no"], "y": ["no", ""]})
-    how = {"kind": "binary", "wide": "entities", "columns": {"source": "who"}}
-    assert veracity.discover(table, "majority-vote", **how).run.input.claims == 3
-
-
 # --- what columns are called ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("source", "entity", "value"),
-    [("WorkerId", "HITId", "label"), ("rater", "doc_id", "Judgment"),
-     ("model", "prompt_id", "answer"), ("Annotator ID", "imageId", "annotation"),
-     ("system", "item-id", "prediction")],
-)  # fmt: skip
-def test_columns_are_recognised_however_they_are_spelt(source, entity, value):
-    rows = pl.DataFrame({entity: ["t"] * 3, source: ["a", "b", "c"], value: ["x", "x", "y"]})
-    assert vote(rows).run.input.columns == {"source": source, "entity": entity, "value": value}
 
 
 def test_gold_labels_are_recognised_as_truths():
@@ -461,13 +165,6 @@ def test_gold_labels_are_recognised_as_truths():
     gold = pl.DataFrame({"task": ["t"], "gold_label": ["x"]})
     assert veracity.evaluate(vote(rows), gold).accuracy == 1.0
     assert vote(rows, known=gold).run.input.known == 1
-
-
-def test_when_a_row_was_written_is_no_attribute():
-    table = by_attributes().with_columns(updated_at=pl.lit("2026-05-01"))
-    for how in ({}, {"wide": "attributes"}):
-        result = same_answer(vote(table, columns={"entity": "flight"}, **how))
-        assert told(result, "column 'updated_at' is not read; with --columns time=updated_at")
 
 
 def test_new_claims_are_read_as_the_old_ones_with_their_times():
@@ -489,32 +186,6 @@ def per_file(folder):
         rows.drop("site").write_csv(folder / f"{site}.csv")
 
 
-def test_each_file_is_a_source(tmp_path):
-    per_file(tmp_path)
-    result = same_answer(vote(tmp_path, source_from="filename"))
-    assert told(result, "each file is a source: 'orbitz', 'tower', 'travelocity'")
-    found = veracity.read_claims(sorted(tmp_path.glob("*.csv")), source_from="filename").collect()
-    keys = ["entity", "attribute", "source"]
-    assert_frame_equal(found.sort(keys), long_claims().sort(keys))
-
-
-def test_what_is_noticed_of_many_files_is_told_once(tmp_path):
-    for (site,), rows in by_attributes().partition_by("site", as_dict=True).items():
-        text = f"Export of {site}\n\n" + rows.drop("site").write_csv().replace("gate", "Tür")
-        (tmp_path / f"{site}.csv").write_bytes(text.encode("latin-1"))
-    notes = vote(tmp_path, source_from="filename").notes
-    (skipped,) = (note for note in notes if "skipped" in note)
-    assert skipped == "orbitz.csv and 2 more: 2 lines above the header skipped: 'Export of orbitz'"
-    assert len([note for note in notes if "Windows-1252" in note]) == 1
-
-
-def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
-    for site, rows in long_claims().partition_by("source", as_dict=True).items():
-        (tmp_path / site[0]).mkdir()
-        rows.drop("source").write_csv(tmp_path / site[0] / "flights.csv")
-    assert vote(tmp_path, source_from="filename").sources["source"][0] == "orbitz/flights"
-
-
 def test_the_command_line_says_the_same(tmp_path):
     per_file(tmp_path)
     run = command("discover", tmp_path, "--source-from", "filename", "--json")
@@ -529,12 +200,6 @@ def test_a_source_is_named_once(tmp_path):
         vote(tmp_path, source_from="filename", columns={"source": "site"})
     with pytest.raises(ParameterError, match="is for files"):
         vote(long_claims(), source_from="filename")
-
-
-def test_a_column_of_sources_is_not_passed_over_in_silence_where_files_name_them(tmp_path):
-    long_claims().write_csv(tmp_path / "all.csv")
-    result = vote(tmp_path, source_from="filename")
-    assert told(result, "column 'source' is not read: source_from names the source")
 
 
 def test_large_wide_files_are_read_in_batches(tmp_path, monkeypatch):
@@ -576,3 +241,384 @@ def test_the_plan_of_a_wide_table_is_kept_with_the_run_and_read_by_its_fit(tmp_p
         veracity.discover(few, "majority-vote")
     for fitted in (result.fitted, kept.fitted):
         assert len(fitted.judge(few).truths) == 2
+
+
+# --- an office ------------------------------------------------------------------------------------
+
+ARTICLES = [(4001, "pen", 1.29), (4002, "ink", 4.5), (4003, "ruler", 2.0), (4004, "stapler", 9.95)]
+
+
+def price_list(path, off=0.0):
+    """One shop's list: a title over merged cells, a header, articles."""
+    book = xlsxwriter.Workbook(path)
+    sheet = book.add_worksheet("Prices")
+    sheet.merge_range("A1:D1", f"Price list {path.stem}, valid from 01.10.2026")
+    rows = [("Article no.", "Description", "Price (EUR)", "In stock")]
+    rows += [
+        (n, text, price + off * (n == 4002), "yes" if n % 2 else "no")
+        for n, text, price in ARTICLES
+    ]
+    for number, row in enumerate(rows, start=1):
+        for column, cell in enumerate(row):
+            if cell is not None:
+                sheet.write(number, column, cell)
+    book.close()
+
+
+@pytest.fixture
+def shops(tmp_path):
+    folder = tmp_path / "shops"
+    folder.mkdir()
+    price_list(folder / "Papierhaus.xlsx")
+    price_list(folder / "BüroMax.xlsx", off=0.5)
+    price_list(folder / "direct.xlsx")
+    return folder
+
+
+# --- an office ------------------------------------------------------------------------------------
+
+
+def test_a_title_is_no_claim(shops):
+    result = veracity.discover(shops, source_from="filename")
+    assert result.run.input.claims == 3 * 4 * 3
+    assert result.truths["entity"].dtype == pl.Int64
+    assert any("lines above the header skipped" in note for note in result.notes)
+
+
+def test_columns_of_records_have_the_types_they_came_with(shops, tmp_path):
+    result = veracity.discover(shops, source_from="filename")
+    result.save(tmp_path / "run")
+    for own in (result, veracity.load(tmp_path / "run")):
+        records = own.records()
+        assert dict(records.schema) == {
+            "Article no.": pl.Int64,
+            "Description": pl.String,
+            "In stock": pl.String,
+            "Price (EUR)": pl.Float64,
+        }
+        assert records["Price (EUR)"].to_list() == [1.29, 4.5, 2.0, 9.95]
+    assert "Price (EUR)_plausibility" in result.records(plausibility=True).columns
+
+
+def test_a_column_that_cannot_have_its_type_stays_text():
+    rows = {
+        "source": ["a", "b"] * 2,
+        "entity": [1, 1, 2, 2],
+        "size": [1, 1, 2, 2],
+        "who": list("xxyy"),
+    }
+    whole, some = pl.DataFrame(rows), pl.DataFrame({**rows, "size": ["1", "1", "none", "2"]})
+    assert veracity.discover(whole).records().schema["size"] == pl.Int64
+    assert veracity.discover(some).records().schema["size"] == pl.String
+
+
+def test_decimal_commas_are_read_where_it_is_said_and_else_told_how(tmp_path):
+    rows = ["Händler;Artikel;Preis;Datum"]
+    rows += [
+        f"{s};A{n};{n},{s[-1]}0;0{n}.03.2026"
+        for s in ("Müller1", "Weiß1", "Söhne2")
+        for n in (1, 2)
+    ]
+    (tmp_path / "preise.csv").write_bytes("\r\n".join(rows).encode("cp1252"))
+    how = {
+        "columns": {"source": "Händler", "entity": "Artikel", "value": "Preis"},
+        "kind": "numeric",
+    }
+    with pytest.raises(BadValue, match="or --normalise, numbers with a unit or a decimal comma"):
+        veracity.discover(tmp_path / "preise.csv", **how)
+    result = veracity.discover(tmp_path / "preise.csv", "crh", normalise=True, **how)
+    assert result.truths["value"].is_between(1.0, 2.2).all()
+    wide = veracity.discover(
+        tmp_path / "preise.csv", wide="attributes", normalise=True,
+        columns={"source": "Händler", "entity": "Artikel"},
+    )  # fmt: skip
+    assert "2026-03-01" in wide.truths["value"].to_list()
+
+
+def supplier(path, numbers, cover=()):
+    """A workbook with a cover, if there is one, and a list of articles under these numbers."""
+    book = xlsxwriter.Workbook(path)
+    for row, cells in enumerate(cover):
+        (book.get_worksheet_by_name("Cover") or book.add_worksheet("Cover")).write_row(
+            row, 0, cells
+        )
+    sheet = book.add_worksheet("Articles")
+    sheet.write_row(0, 0, ["Article no.", "Price", "Stock"])
+    for row, number in enumerate(numbers, start=1):
+        sheet.write_row(row, 0, [number, 1.5 * row, 10 * row])
+    book.close()
+    return path
+
+
+def test_truths_of_an_office_name_attributes_in_another_spelling(tmp_path):
+    rows = {
+        "supplier": ["a", "b", "c"] * 4,
+        "sku": [f"s{n // 3}" for n in range(12)],
+        "unit_price": ["1", "2", "2"] * 4,
+        "colour": ["red", "red", "blue"] * 4,
+    }
+    pl.DataFrame(rows).write_csv(tmp_path / "claims.csv")
+    (tmp_path / "known.csv").write_text("SKU,Unit Price,Colour\ns0,1,blue\ns1,1,blue\n")
+    result = veracity.discover(tmp_path / "claims.csv", known=tmp_path / "known.csv")
+    assert result.run.input.known == 4
+    assert "known: 'Unit Price' is taken as 'unit_price'" in result.notes
+    judged = veracity.evaluate(veracity.discover(tmp_path / "claims.csv"), tmp_path / "known.csv")
+    assert judged.judged == 4
+    assert "'Colour' is taken as 'colour'" in judged.notes
+
+
+def test_what_can_be_said_of_a_table_is_a_list(tmp_path):
+    (tmp_path / "stations.csv").write_text("hour,north,south\n0:00,17.2,16.5\n1:00,16.9,16.1\n")
+    run = CliRunner().invoke(main, ["discover", str(tmp_path / "stations.csv")])
+    told, *choices = run.output.splitlines()
+    assert told.endswith("(the first row: hour=0:00, north=17.2, south=16.5)")
+    assert "  - if each is a source, --wide sources --columns entity=NAME" in choices
+    assert all(choice.startswith("  - ") for choice in choices)
+
+
+def test_records_stand_as_the_columns_did_with_numbers_and_dates(tmp_path):
+    rows = {
+        "miller": "A1;2.562;12,50 €;28. März 2021\nA2;62;1.007,00 €;1. Mai 2020",
+        "acme": "A1;2562;EUR 12,50;28.03.21\nA2;62 Stk.;EUR 1.007,00;01.05.20",
+    }
+    for name, text in rows.items():
+        (tmp_path / f"{name}.csv").write_text(f"No.;Stock;Price;valid from\n{text}")
+    result = veracity.discover(tmp_path, source_from="filename", normalise=True)
+    result.save(tmp_path / "run")
+    for own in (result, veracity.load(tmp_path / "run")):
+        records = own.records()
+        assert records.columns == ["No.", "Stock", "Price", "valid from"]
+        assert records.rows() == [
+            ("A1", 2562, 12.5, date(2021, 3, 28)), ("A2", 62, 1007.0, date(2020, 5, 1)),
+        ]  # fmt: skip
+        assert records.schema["Stock"] == pl.Int64
+        own.write(tmp_path / "golden.xlsx", "records", force=True)
+        assert pl.read_excel(tmp_path / "golden.xlsx").rows() == records.rows()
+
+
+def test_numbers_without_a_unit_among_others_are_told_of():
+    rows = {"source": list("abc"), "entity": ["x"] * 3, "value": ["4 kg", "4000 g", "4"]}
+    result = veracity.discover(pl.DataFrame(rows), normalise=True)
+    assert any('not converted, as no unit is given: 1 claim, "4"' in note for note in result.notes)
+
+
+def test_numbers_too_long_for_a_float_stay_text():
+    rows = {"source": list("aab"), "entity": list("xyx"), "value": ["1" * 20 + ".5", "2.0", "2"]}
+    found = veracity.discover(pl.DataFrame(rows), normalise={"": "number"}).records()
+    assert found["value"].to_list() == ["1" * 20 + ".5", "2"]
+
+
+def test_a_command_takes_several_files_and_sheets(tmp_path):
+    cover = [("Miller & Sons",), ("as of", "2 November 2026")]
+    files = [supplier(tmp_path / f"{name}.xlsx", range(4001, 4031), cover) for name in "abc"]
+    named = [f"{files[0]}#Articles", *map(str, files[1:])]
+    done = CliRunner().invoke(main, ["discover", *named, "--source-from", "filename"])
+    assert done.exit_code == 0, done.output
+    assert "180 claims of 3 sources about 60 items" in done.stdout
+
+
+def test_articles_that_lost_their_zeros_are_told_of(tmp_path):
+    supplier(tmp_path / "a.xlsx", [f"{n:06d}" for n in range(4001, 4031)])
+    supplier(tmp_path / "b.xlsx", range(4001, 4031))
+    result = veracity.discover(tmp_path, source_from="filename")
+    (seen,) = result.findings.filter(name="entity-spellings")["seen"]
+    assert "30 of 30 entities (100%) have two names or more, such as '004001' and '4001'" in seen
+
+
+# --- a crowd --------------------------------------------------------------------------------------
+
+
+LABELS = ("good", "bad", "unclear")
+
+
+def labelled():
+    """Three annotators on two questions to twenty texts: what each of them says."""
+    for text in range(20):
+        for place, worker in enumerate(("ann", "bob", "cem")):
+            is_odd = place == 2 and text % 4 == 0
+            yield text, worker, LABELS[(text + is_odd) % 3], "yes" if text % 5 else "no"
+
+
+@pytest.fixture
+def batch(tmp_path):
+    """As Mechanical Turk writes it: what was asked, who answered, and much else."""
+    rows = [
+        {"HITId": f"3X{text:02}", "Title": "Moods", "Reward": "$0.05", "MaxAssignments": 3,
+         "AssignmentId": f"A{number}", "WorkerId": worker, "AssignmentStatus": "Approved",
+         "WorkTimeInSeconds": 20 + number, "Input.text": f"text {text:02}",
+         "Answer.mood": mood, "Answer.rude": rude}
+        for number, (text, worker, mood, rude) in enumerate(labelled())
+    ]  # fmt: skip
+    pl.DataFrame(rows).write_csv(tmp_path / "batch.csv")
+    return tmp_path / "batch.csv"
+
+
+def test_several_columns_named_as_the_value_are_attributes(batch, tmp_path):
+    columns = {"entity": "Input.text", "value": ["Answer.mood", "WorkTimeInSeconds"]}
+    result = veracity.discover(batch, columns=columns)
+    assert set(result.truths["attribute"]) == {"Answer.mood", "WorkTimeInSeconds"}
+    assert not any("|" in value for value in result.facts["value"])
+    again = veracity.load(result.save(tmp_path / "run")).fitted.judge(batch)
+    assert set(again.truths["attribute"]) == {"Answer.mood", "WorkTimeInSeconds"}
+    result.write(tmp_path / "truths.csv")
+    assert pl.read_csv(tmp_path / "truths.csv").columns[:3] == ["Input.text", "attribute", "value"]
+    with pytest.raises(ParameterError, match="so each is an attribute"):
+        veracity.discover(batch, columns={**columns, "attribute": "Title"})
+
+
+# --- a notebook -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gdp():
+    rows = [
+        (source, country, year, float(3 * i + j + (source == "IMF" and i + j == 3)))
+        for source in ("WB", "UN", "IMF")
+        for i, country in enumerate(["DE", "FR", "IT"])
+        for j, year in enumerate([2020, 2021])
+    ]
+    return pd.DataFrame(rows, columns=["source", "country", "year", "value"])
+
+
+@pytest.mark.parametrize(
+    "handed",
+    [
+        lambda frame: frame.set_index(["country", "year"]),
+        lambda frame: frame.set_index(["source", "country", "year"]),
+        lambda frame: frame.set_index(["source", "country", "year"])["value"],
+        lambda frame: frame.pivot(index=["country", "year"], columns="source", values="value"),
+    ],
+    ids=["two levels", "three levels", "a series", "a column per source"],
+)
+def test_an_index_of_several_levels_names_the_entity(gdp, handed):
+    result = veracity.discover(handed(gdp))
+    assert result.truths["entity"].tolist()[0] == "DE | 2020"
+    assert "the index names the entity: 'country', 'year'" in result.notes
+    records = result.records()
+    assert records.columns[:2].tolist() == ["country", "year"]
+    joined = gdp[gdp.source == "WB"].merge(records, on=["country", "year"], suffixes=("", "_found"))
+    assert (joined["value"] == joined["value_found"]).all()
+
+
+# --- an entity in two columns ---------------------------------------------------------------------
+
+SURVEY = "agency,country,year,estimate\n" + "".join(
+    f"{agency},{country},{year},{year % 100 + len(country)}\n"
+    for agency in ("WB", "UN", "IMF")
+    for country in ("DE", "FR", "IT|")
+    for year in range(2018, 2023)
+)
+
+
+def test_several_columns_make_up_an_entity(tmp_path):
+    (tmp_path / "survey.csv").write_text(SURVEY)
+    (tmp_path / "known.csv").write_text("country,year,estimate\nDE,2018,20\n")
+    named = {"source": "agency", "entity": ["country", "year"], "value": "estimate"}
+    joined = {**named, "entity": "country+year"}
+    for columns in (named, joined):
+        result = veracity.discover(
+            tmp_path / "survey.csv", columns=columns, known=tmp_path / "known.csv"
+        )
+        assert result.run.input.items == 15
+        assert result.run.input.known == 1
+        assert result.records().row(10) == ("IT|", "2018", "21")
+        assert result.why("DE | 2018").words
+    new = tmp_path / "new.csv"
+    new.write_text("agency,country,year,estimate\nUN,DE,2023,25\n")
+    assert result.fitted.judge(new).truths["entity"].to_list() == ["DE | 2023"]
+
+
+def test_cells_with_the_sign_between_them_stay_apart():
+    rows = [("a", "x | y", "z"), ("a", "x", "y | z"), ("b", "x", "y | z"), ("b", "x | y", "z")]
+    claims = pl.DataFrame(rows, schema=["source", "one", "two"], orient="row")
+    claims = claims.with_columns(value=pl.lit(1))
+    result = veracity.discover(claims, columns={"entity": ["one", "two"]})
+    assert result.run.input.items == 2
+    assert sorted(result.records().select("one", "two").rows()) == [("x", "y | z"), ("x | y", "z")]
+
+
+def test_a_day_is_the_same_beside_text_and_beside_other_days(tmp_path):
+    book = xlsxwriter.Workbook(tmp_path / "days.xlsx")
+    as_day = book.add_format({"num_format": "yyyy-mm-dd"})
+    for name, first in (("one", date(2024, 1, 1)), ("two", "unknown"), ("three", "")):
+        sheet = book.add_worksheet(name)
+        sheet.write_row(0, 0, ("item", "when"))
+        for row, (item, cell) in enumerate((("p", first), ("q", date(2024, 1, 2))), start=1):
+            sheet.write(row, 0, item)
+            sheet.write(row, 1, cell, *([as_day] if isinstance(cell, date) else []))
+    book.close()
+    result = veracity.discover(tmp_path / "days.xlsx", "majority-vote", source_from="sheet")
+    found = result.truths.filter(pl.col("entity") == "q").row(0, named=True)
+    assert (found["value"], found["plausibility"], found["claims"]) == ("2024-01-02", 1.0, 3)
+
+
+def test_annotations_of_label_studio_that_are_known_truths_judge_the_others(tmp_path):
+    tasks = [
+        {"id": n, "data": {"text": f"t{n}"}, "annotations": [
+            {"completed_by": who, "was_cancelled": who == 3, "ground_truth": who == 9, "result": [
+                {"from_name": "mood", "value": {"choices": ["bad" if who > 1 + n else "good"]}}]}
+            for who in (1, 2, 3, *([9] if n == 0 else []))
+        ]}
+        for n in range(3)
+    ]  # fmt: skip
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks))
+    columns = {
+        "source": "annotations.completed_by", "entity": "data.text",
+        "attribute": "annotations.result.from_name", "value": "annotations.result.value.choices",
+    }  # fmt: skip
+    result = veracity.discover(path, "majority-vote", columns=columns)
+    assert veracity.evaluate(result, path).measures()["judged"] == 1
+    assert veracity.evaluate(result, path).accuracy == 0.5
+    result = veracity.discover(path, "majority-vote", columns=columns, known=path)
+    assert dict(result.truths.select("entity", "value").iter_rows())["t0"] == "bad"
+    assert result.run.input.known == 1
+
+
+# --- values that are compared ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["1", "x"], ["007"], ["1e5"], ["+1"], ["1,5"], [" 1"], ["1\n"], ["1٣"], [".5"], ["1."], [""]],
+)
+def test_what_is_no_plain_number_stays_text(texts):
+    assert numbers_in(pl.Series(texts)) is None
+
+
+@example([9999999999999998, 9999999999999999])
+@given(st.lists(st.integers(-(10**18), 10**18), min_size=1, max_size=5))
+def test_different_whole_numbers_stay_different(numbers):
+    found = numbers_in(pl.Series([str(number) for number in numbers]))
+    assert found is None or found.n_unique() == len(set(numbers))
+
+
+@pytest.mark.parametrize(
+    ("claimed", "true"),
+    [
+        (["1.0", "2"], [1, 2]),
+        (["1.0", "2"], ["1", "2.00"]),
+        ([1, 2], ["1.0", "2"]),
+        ([1, 2], [1.0, 2.0]),
+        (pl.Series([0.1, 0.2], dtype=pl.Float32), [0.1, 0.2]),
+        ([2**53, 2**53 + 1], [2**53, 2**53 + 1]),
+        ([True, False], ["True", "FALSE"]),
+        (["007", "x"], ["007", "x"]),
+        (["7", "x"], pl.Series([7, 8]).cast(pl.String).replace("8", "x")),
+        ([date(2024, 5, 1)], ["2024-05-01"]),
+        ([datetime(2024, 5, 1, 12, 30)], ["2024-05-01T12:30:00"]),
+        ([datetime(2024, 5, 1, 12, 30)], ["2024-05-01 12:30:00.000"]),
+    ],
+)
+def test_the_same_value_is_the_same_whatever_its_type(claimed, true):
+    one, other = comparable(pl.Series(claimed), pl.Series(true))
+    assert one.equals(other, check_dtypes=True)
+    assert one.n_unique() == len(claimed)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "true"), [(["a"], [1]), ([1], ["a"]), ([date(2024, 5, 1)], [3]), ([True], [2])]
+)
+def test_what_cannot_be_compared_is_different(claimed, true):
+    one, other = comparable(pl.Series(claimed), pl.Series(true))
+    assert not one.equals(other)

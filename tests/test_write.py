@@ -39,14 +39,6 @@ def test_a_new_name_may_be_written_to(tmp_path):
     assert content(tmp_path) == []
 
 
-def test_a_folder_that_exists_is_refused_unless_forced(run):
-    with pytest.raises(
-        OutputError, match="exists; choose another name, or replace it with force=True"
-    ):
-        check(run, force=False)
-    check(run)
-
-
 def test_ctrl_c_while_the_temporary_folder_is_removed_leaves_nothing(tmp_path, monkeypatch):
     remove, interrupts = shutil.rmtree, [KeyboardInterrupt]
 
@@ -61,46 +53,62 @@ def test_ctrl_c_while_the_temporary_folder_is_removed_leaves_nothing(tmp_path, m
     assert content(tmp_path) == ["truths.csv"]
 
 
-def test_an_empty_folder_may_be_replaced(tmp_path):
-    check(tmp_path)
+def test_a_run_and_an_empty_folder_may_be_replaced_if_that_is_forced(run):
+    (run.parent / "empty").mkdir()
+    for folder in (run, run.parent / "empty"):
+        check(folder)
+        with pytest.raises(OutputError, match="exists; choose another name, or replace it with"):
+            check(folder, force=False)
 
 
-@pytest.mark.parametrize(
-    "marker", [None, "", "{", "[]", "7", '{"npm": 1}', '{"veracity": "1"}', "\udcff"]
-)
-def test_a_folder_without_our_marker_is_never_replaced(tmp_path, marker):
-    (tmp_path / "thesis.parquet").write_text("years of work")
-    if marker is not None:
-        (tmp_path / MARKER).write_text(marker, errors="surrogateescape")
-    with pytest.raises(OutputError, match="not written by veracity"):
-        check(tmp_path)
+def marked(text):
+    return lambda at: (at / "run" / MARKER).write_text(text, errors="surrogateescape")
 
 
-@pytest.mark.parametrize("strange", ["notes.txt", "figures/", "a.parquet/"])
-def test_a_run_in_which_somebody_keeps_something_else_is_never_replaced(run, strange):
-    path = run / strange
-    path.mkdir() if strange.endswith("/") else path.write_text("mine")
-    with pytest.raises(OutputError, match=f"veracity did not write '{strange.strip('/')}' in it"):
-        check(run)
+NO_FOLDERS = [
+    (lambda at: (at / "run" / MARKER).unlink(), "run", "not written by veracity"),
+    *((marked(text), "run", "not written by veracity")
+      for text in ("", "{", "[]", "7", '{"npm": 1}', '{"veracity": "1"}', "\udcff")),
+    (marked('{"veracity": "1.0", "files": ["facts.parquet"]}'), "run", "'truths.parquet' in it"),
+    (lambda at: (at / "run" / "notes.txt").touch(), "run", "did not write 'notes.txt' in it"),
+    (lambda at: (at / "run" / "figures").mkdir(), "run", "did not write 'figures' in it"),
+    (lambda at: (at / "run" / "a.parquet").mkdir(), "run", "did not write 'a.parquet' in it"),
+    (lambda at: (at / "file").touch(), "file", "is no folder"),
+    (lambda at: (at / "link").symlink_to("nowhere"), "link", "is no folder"),
+    (lambda at: (at / "file").touch(), "file/run", "cannot write"),
+    (lambda at: None, "x" * 5000, "cannot write"),
+    (lambda at: None, "\udcff", "cannot write"),
+]  # fmt: skip
 
 
-def test_a_file_is_never_replaced(tmp_path):
-    (tmp_path / "run").write_text("mine")
-    with pytest.raises(OutputError, match="is no folder"):
-        check(tmp_path / "run")
+@pytest.mark.parametrize(("make", "name", "words"), NO_FOLDERS)
+def test_what_is_not_ours_or_no_folder_is_never_replaced(run, make, name, words):
+    make(run.parent)
+    before = content(run.parent)
+    with pytest.raises(OutputError, match=words):
+        check(run.parent / name)
+    assert content(run.parent) == before
 
 
-def test_a_link_to_nowhere_is_never_replaced(tmp_path):
-    (tmp_path / "run").symlink_to("nowhere")
-    with pytest.raises(OutputError, match="is no folder"):
-        check(tmp_path / "run")
+NO_FILES = [
+    (lambda at: os.mkfifo(at / "pipe"), "pipe", "no plain file"),
+    (lambda at: (os.mkfifo(at / "pipe"), (at / "link").symlink_to("pipe")), "link", "no plain"),
+    (lambda at: (at / "link").symlink_to(at / "link"), "link", "leads nowhere"),
+    (lambda at: (at / "link").symlink_to("nowhere/there"), "link", "there is no folder"),
+    (lambda at: None, "nowhere/there", "there is no folder"),
+    (lambda at: (at / "folder").mkdir(), "folder", "is a folder"),
+]
 
 
-@pytest.mark.parametrize("name", ["file/run", "x" * 5000, "\udcff"])
-def test_a_place_that_cannot_be_written_to_is_refused_before_the_work(tmp_path, name):
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(OutputError, match="cannot write"):
-        check(tmp_path / name)
+@pytest.mark.parametrize(("make", "name", "words"), NO_FILES)
+def test_what_is_no_file_is_never_replaced_by_one(tmp_path, make, name, words):
+    make(tmp_path)
+    before = content(tmp_path)
+    with pytest.raises(OutputError, match=words):
+        check_file(tmp_path / name, force=True)
+    with pytest.raises(OutputError), atomic_file(tmp_path / name) as file:
+        file.write_text("x")
+    assert content(tmp_path) == before
 
 
 def write(target, then=lambda: None):
@@ -209,48 +217,6 @@ def test_who_is_killed_hides_nothing_and_leaves_nothing_that_the_next_does_not_r
                                             [f"run/{MARKER}", "run/truths.parquet"])]  # fmt: skip
 
 
-KILLED_AT_EACH_STEP = """
-import os, signal, sys
-from pathlib import Path
-from veracity.io.atomic import atomic_file, recover
-removing, making = {"os.remove", "os.rmdir"}, {"os.mkdir", "open", "os.rename"}
-place, left, seen = Path(sys.argv[1]), 0, []
-def count(event, arguments):
-    if seen and (event in removing or event in making and ".veracity-" in str(arguments)):
-        seen.append(event)
-        if len(seen) > left:
-            os.kill(os.getpid(), signal.SIGKILL)
-def write():
-    sys.addaudithook(count)
-    seen.append("begun")
-    with atomic_file(place / "file") as file:
-        file.write_text("new")
-    os._exit(0)
-code = 1
-while code:
-    left += 1
-    child = os.fork()
-    if not child:
-        write()
-    code = os.waitpid(child, 0)[1]
-    there = len(list(place.glob(".veracity-*")))
-    recover(place)
-    print(code, there, len(list(place.glob(".veracity-*/*"))))
-"""
-
-
-def test_whenever_a_writer_is_killed_the_next_removes_all_files_that_it_left(tmp_path):
-    command = [sys.executable, "-c", KILLED_AT_EACH_STEP, str(tmp_path)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    *killed, last = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
-    assert last[::2] == (0, 0)
-    assert len(killed) > 8
-    assert {code for code, _, _ in killed} == {int(signal.SIGKILL)}
-    assert sum(there for _, there, _ in killed) > 5
-    assert not any(left for _, _, left in killed)
-    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["file"]
-
-
 def test_the_next_writer_recovers_what_was_hidden_before_it_checks(run):
     kill_a_writer(run, "renames")
     assert not run.exists()
@@ -311,29 +277,10 @@ def test_a_link_to_a_run_stays_a_link(run):
     assert content(run) == ["a"]
 
 
-def test_the_folder_one_is_in_is_refused(run, monkeypatch):
-    monkeypatch.chdir(run)
-    for target in (Path(), run):
-        with pytest.raises(OutputError, match="the folder you are in"):
-            check(target)
-
-
 def test_a_run_one_may_not_replace_is_refused_before_the_work(run, monkeypatch):
     closed = run.parent  # root may write anywhere, so it is played
     monkeypatch.setattr(os, "access", lambda path, _: Path(path) != closed)
     with pytest.raises(OutputError, match="no folder that can be written to"):
-        check(run)
-
-
-def test_the_users_own_table_beside_our_marker_is_never_replaced(run):
-    (run / "truth.parquet").write_text("mine")
-    with pytest.raises(OutputError, match=r"did not write 'truth.parquet'"):
-        check(run)
-
-
-def test_only_names_that_the_marker_tells_are_replaced(run):
-    (run / MARKER).write_text(json.dumps({"veracity": "1.0", "files": ["facts.parquet"]}))
-    with pytest.raises(OutputError, match=r"did not write 'truths.parquet'"):
         check(run)
 
 
@@ -347,37 +294,6 @@ def test_a_link_to_a_file_stays_a_link_and_the_file_is_written(tmp_path):
         assert link.is_symlink()
         assert (tmp_path / "deeper" / "there.csv").read_text() == text
     assert content(tmp_path) == ["deeper", "deeper/there.csv", "link.csv"]
-
-
-@pytest.mark.parametrize("leads", ["straight", "by a link"])
-def test_a_pipe_or_a_device_is_never_replaced(tmp_path, leads):
-    pipe = tmp_path / "pipe.csv"
-    os.mkfifo(pipe)
-    target = pipe
-    if leads == "by a link":
-        target = tmp_path / "link.csv"
-        target.symlink_to(pipe)
-    with pytest.raises(OutputError, match="no plain file"):
-        check_file(target, force=True)
-    with pytest.raises(OutputError, match="no plain file"), atomic_file(target):
-        pytest.fail("there is nothing to write to")
-    assert pipe.is_fifo()
-
-
-def test_a_link_that_leads_to_itself_is_refused(tmp_path):
-    link = tmp_path / "link.csv"
-    link.symlink_to(link)
-    with pytest.raises(OutputError, match="leads nowhere"):
-        check_file(link, force=True)
-    assert link.is_symlink()
-
-
-def test_a_file_in_a_folder_that_is_not_there_is_refused_before_the_work(tmp_path):
-    link = tmp_path / "link.csv"
-    link.symlink_to("nowhere/there.csv")
-    for target in (tmp_path / "nowhere" / "there.csv", link):
-        with pytest.raises(OutputError, match="there is no folder"):
-            check_file(target, force=True)
 
 
 def test_a_file_is_written_by_the_name_that_was_given_whatever_it_leads_to(tmp_path):

@@ -22,7 +22,7 @@ from veracity.reading.plan import ASKED_COLUMNS, asked_before
 from veracity.result import Result
 from veracity.study.base import Row, StudyOfDatasets
 from veracity.study.data import Judged, read_dataset
-from veracity.study.measure import right_of_item
+from veracity.study.measure import right_and_sure
 
 ASKED, RANDOM, MARGIN = "asked", "random", "smallest margin"
 """How the items to look up are chosen."""
@@ -51,7 +51,6 @@ class AskingStudy(StudyOfDatasets):
     """
 
     name: ClassVar[str] = "asking"
-    command: ClassVar[str] = "python benchmarks/studies/asking.py"
     title: ClassVar[str] = "What answers are worth"
     about: ClassVar[str] = (
         "The default judges each dataset while answers come in, ten at a time: those that "
@@ -178,7 +177,7 @@ def _margin(block: Block, plausibility: FloatArray) -> FloatArray:
 
 def _right(data: Judged, result: Result) -> FloatArray:
     """Of each item whose truth is known: whether the answer is right."""
-    return right_of_item(data.truth, result.tables.facts["plausibility"].to_numpy())
+    return right_and_sure(data.truth, result.tables.facts["plausibility"].to_numpy())[0]
 
 
 def _measured(right: FloatArray, before: FloatArray, is_known: BoolArray) -> Row:

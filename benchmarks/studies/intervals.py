@@ -47,14 +47,12 @@ class IntervalsStudy(StudyOfDatasets):
     """
 
     name: ClassVar[str] = "intervals"
-    command: ClassVar[str] = "python benchmarks/studies/intervals.py"
     title: ClassVar[str] = "How often intervals hold"
     about: ClassVar[str] = (
         "The share of sources whose accuracy lies in the 90 % interval that is told of it. On real "
         f"claims, the accuracy is the share of right claims, for sources with {FEWEST_KNOWN} "
         "claims or more whose truth is known; on synthetic claims, it is what they were drawn with."
     )
-    measure: ClassVar[str] = "held"
 
     also_draws: ClassVar[bool] = True
 

@@ -14,7 +14,7 @@ from veracity.algorithms import CATALOGUE, Algorithm, algorithm_named
 from veracity.errors import ParameterError
 from veracity.study.base import Row, StudyOfDatasets
 from veracity.study.data import Judged, read_dataset
-from veracity.study.measure import judged_facts, measure, right_of_item
+from veracity.study.measure import answered, measure, right_and_sure
 
 VOTE = "majority-vote"
 
@@ -44,7 +44,6 @@ class LeagueStudy(StudyOfDatasets):
     """
 
     name: ClassVar[str] = "league"
-    command: ClassVar[str] = "python benchmarks/studies/league.py"
     title: ClassVar[str] = "All algorithms on all datasets"
     about: ClassVar[str] = (
         "Every algorithm judges every dataset with its default parameters. Ranks count from 1, "
@@ -89,16 +88,16 @@ class LeagueStudy(StudyOfDatasets):
         """How right it is on what it is not told, without and with some truths: means of draws."""
         can_know = data.can_know
         n_told = min(self.known, int(can_know.sum()) // 2)
-        without = right_of_item(data.truth, judged_facts(data.encoded, algorithm))
+        without = right_and_sure(data.truth, answered(data.encoded, algorithm)[1])[0]
         before, after = [], []
         for draw in range(self.draws):
             is_told = np.zeros_like(can_know)
             rng = np.random.default_rng([self.seed, draw])
             is_told[rng.permutation(np.flatnonzero(can_know))[:n_told]] = True
             others = ~is_told[can_know]
-            found = right_of_item(
-                data.truth, judged_facts(data.with_known_truths(is_told), algorithm)
-            )
+            found = right_and_sure(
+                data.truth, answered(data.with_known_truths(is_told), algorithm)[1]
+            )[0]
             before.append(float(without[others].mean()))
             after.append(float(found[others].mean()))
         return {"others_before": float(np.mean(before)), "others": float(np.mean(after))}

@@ -85,7 +85,6 @@ class NumbersStudy(StudyOfDatasets):
     """
 
     name: ClassVar[str] = "numbers"
-    command: ClassVar[str] = "python benchmarks/studies/numeric.py"
     title: ClassVar[str] = "How far off numbers are"
     about: ClassVar[str] = (
         "The mean absolute error of estimates, beside that of a plain mean and of a median, and "
@@ -94,7 +93,6 @@ class NumbersStudy(StudyOfDatasets):
         "plain number."
     )
     kind: ClassVar[str] = "numeric"
-    measure: ClassVar[str] = "error"
 
     also_draws: ClassVar[bool] = True
 

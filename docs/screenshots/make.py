@@ -45,7 +45,7 @@ def main() -> None:
     flights = veracity.synthetic.flights()
     result = veracity.discover(flights.claims)
     for name, given in FIGURES.items():
-        result.plot.draw(name, **given).save(HERE / f"plot-{name}.svg", force=True)
+        getattr(result.plot, name)(**given).save(HERE / f"plot-{name}.svg", force=True)
     with tempfile.TemporaryDirectory() as folder, open_browser() as driver:
         page = result.write_report(Path(folder) / "report.html", truth=flights.truth)
         for name, (width, theme, first, last) in PICTURES.items():

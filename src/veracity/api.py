@@ -26,11 +26,12 @@ from veracity.checks import QUICK, Evidence, run_checks
 from veracity.encoding.known import with_known
 from veracity.encoding.partitions import Encoded, PartitionKey
 from veracity.engines import Engine, Local, threads_of
-from veracity.errors import EngineError, ParameterError, TooLarge, UnreadableFile
+from veracity.errors import EngineError, InputError, ParameterError, TooLarge, UnreadableFile
 from veracity.fit.alternatives import Alternative, chosen_by_known_truths, compare_alternatives
 from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
-from veracity.fit.loop import RULES, Learned, learn, prior_rates, survey_of
+from veracity.fit.keeping import HalfLife, faded, revised
+from veracity.fit.loop import Learned, learn, prior_rates, survey_of
 from veracity.fit.ruled import examples_of, require_fit
 from veracity.io.addresses import is_database
 from veracity.io.frames import is_spark_frame
@@ -256,6 +257,8 @@ def update(
     fitted: Fitted,
     claims: object,
     *,
+    withdrawn: object | None = None,
+    half_life: HalfLife = None,
     min_plausibility: float | None = None,
     source_features: object | None = None,
     item_features: object | None = None,
@@ -263,15 +266,54 @@ def update(
     progress: Progress | None = None,
     **options: Unpack[ReadArguments],
 ) -> Result:
-    """Learn from new claims as well; the sums over the old claims count, too."""
+    """Learn from new claims as well; of items that they do not name, the sums count."""
     progress, engine = progress or no_progress, engine_for(claims, engine)
     _check_min_plausibility("update", min_plausibility, fitted.kind)
+    _refuse_rules(fitted)
     fitted = _with_more_features(fitted, source_features, item_features)
     table = open_claims(claims, engine, like=fitted, **options)
     algorithm = suited(fitted.algorithm, table)
     prepared = _prepare_like(fitted, table, engine, progress)
-    prepared = _with_rules(prepared, fitted.rules, algorithm)
-    return answer(prepared, algorithm, progress, min_plausibility, before=fitted)
+    prepared = _with_kinds_of_items(prepared, algorithm)
+    encoded, taken_back = prepared.encoded, None
+    if withdrawn is not None:
+        rows = open_claims(withdrawn, engine, like=fitted, **options)
+        taken_back = engine.encode(rows, progress).numbered_as(encoded.names)  # type: ignore[arg-type]
+        encoded = replace(encoded, names=taken_back.names)
+    before = faded(fitted, half_life, encoded.n_claims, encoded.until)
+    before, encoded, notes = revised(before, encoded, taken_back, engine)
+    prepared = replace(prepared, encoded=encoded).with_notes(*notes)
+    return answer(prepared, algorithm, progress, min_plausibility, before=before)
+
+
+def settle(
+    fitted: Fitted,
+    *,
+    min_plausibility: float | None = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Learn again from all claims that a fit has at hand."""
+    progress, engine = progress or no_progress, engine or Local()
+    _check_min_plausibility("settle", min_plausibility, fitted.kind)
+    _refuse_rules(fitted)
+    if fitted.claims is None:
+        raise InputError(
+            "the earlier claims are not at hand, so there is nothing to learn again from; run "
+            "discover on all claims"
+        )
+    encoded = replace(fitted.claims, names=fitted.names)
+    none = Claims.of_rows(encoded.example.items.clear(), fitted.kind, "the claims of the fit")
+    none.columns, none.normalisation = fitted.columns, fitted.normalisation
+    none.no_value, none.rows_read = fitted.no_value, encoded.n_claims
+    prepared = Prepared(none, encoded, engine, (), {})
+    result = answer(prepared, fitted.algorithm, progress, min_plausibility)
+    plans, again = fitted.plans, result.fitted
+    assert again is not None
+    result.fitted = replace(again, plans=plans, until=fitted.until)
+    given = replace(result.run.input, plans=[dict(plan) for plan in plans])
+    result.run = replace(result.run, input=given)
+    return result
 
 
 def prepare(
@@ -334,6 +376,8 @@ def answer(
         survey = own = survey_of(held, encoded)
         if before is not None:
             survey = own._replace(counted=merged(own.counted, before.counted))
+            n_own, n_all = own.claims_of_source.sum(), survey.claims_of_source.sum()
+            survey = survey._replace(share_new=float(n_own / n_all))
         budget, is_normalised = (
             QUICK._replace(threads=threads_of(engine)),
             bool(table.normalisation),
@@ -360,6 +404,9 @@ def answer(
                 plans=tuple(table.plans),
                 no_value=tuple(table.no_value),
                 rules=learned.rules,
+                claims=encoded if before is None else before.claims,
+                until=encoded.until if before is None else max(before.until, encoded.until),
+                clock=0.0 if before is None else before.clock,
             )
             result = _tabulated(prepared, fitted, learned, judged, min_plausibility, timer, others)
         found = run_checks(evidence.about(result, judged.plausibility))
@@ -396,8 +443,7 @@ def _tabulated(
     rules = []
     if learned.rules is not None and judged.rules is not None:
         examples = examples_of(encoded, learned.rules, judged.rules)
-        totals = learned.totals.get(RULES, (None,))[0]
-        rules = rows_of(learned.rules, judged.rules, examples, totals)
+        rules = rows_of(learned.rules, judged.rules, examples, learned.rule_sums)
         n_all, n_loopy, n_unsettled = judged.rules.components.tolist()
         if n_loopy:
             notes.append(
@@ -573,6 +619,14 @@ def _is_read_by_spark(claims: object) -> bool:
     name = path.partition("#")[0].lower()
     is_other = name == STANDARD_INPUT or name.endswith((*JSON_SUFFIXES, *OTHER_SUFFIXES))
     return not is_database(path) and (not is_other or "://" in path)
+
+
+def _refuse_rules(fitted: Fitted) -> None:
+    if fitted.rules is not None:
+        raise ParameterError(
+            "the fit was learned under rules, which need all claims on an entity at once; run "
+            "discover on all claims, with the rules"
+        )
 
 
 def _with_rules(prepared: Prepared, rules: Rules | None, algorithm: Algorithm[Any]) -> Prepared:

@@ -83,7 +83,7 @@ def some_claims(kind: Kind, seed: int, n_claims: int = 60) -> pl.DataFrame:
 def check_answers_are_probabilities(algorithm: Algorithm[Any]) -> None:
     """Check that plausibilities and rates are between 0 and 1, and estimates are numbers."""
     for kind, seed in product(algorithm.kinds, SEEDS):
-        result = _discover(some_claims(kind, seed), algorithm, kind)
+        result = _usual(algorithm, kind, seed)
         if kind == "numeric":
             assert result.tables.truths["value"].is_finite().all(), "estimates are numbers"
             continue
@@ -122,7 +122,7 @@ def check_row_order_changes_nothing(algorithm: Algorithm[Any]) -> None:
     for kind, seed in product(algorithm.kinds, SEEDS):
         rows = some_claims(kind, seed)
         shuffled = rows.sample(fraction=1.0, shuffle=True, seed=seed)
-        one, other = (_discover(claims, algorithm, kind) for claims in (rows, shuffled))
+        one, other = _usual(algorithm, kind, seed), _discover(shuffled, algorithm, kind)
         assert _answer(one).equals(_answer(other)), "the order of the rows changes nothing"
 
 
@@ -133,7 +133,7 @@ def check_names_of_sources_change_nothing(algorithm: Algorithm[Any]) -> None:
         rows = some_claims(kind, seed)
         new = np.random.default_rng(seed).permutation(list("abcdefgh"))
         renamed = rows.with_columns(pl.col("source").replace_strict(list("abcdefgh"), new))
-        one, other = (_discover(claims, algorithm, kind) for claims in (rows, renamed))
+        one, other = _usual(algorithm, kind, seed), _discover(renamed, algorithm, kind)
         _assert_close(one, other, "names of sources change nothing")
 
 
@@ -147,7 +147,7 @@ def check_names_of_items_and_values_change_nothing(algorithm: Algorithm[Any]) ->
     compares_values |= getattr(algorithm, "both_losses", False)
     for kind, seed in product(algorithm.kinds, SEEDS):
         rows = some_claims(kind, seed)
-        one = _discover(rows, algorithm, kind)
+        one = _usual(algorithm, kind, seed)
         for column in rows.columns:
             is_compared = column == "value" and (compares_values or kind == "numeric")
             if column in ("source", "claim") or is_compared:
@@ -164,7 +164,7 @@ def check_doubled_rows_change_nothing(algorithm: Algorithm[Any]) -> None:
     for kind in algorithm.kinds:
         rows = some_claims(kind, 1)
         doubled = pl.concat([rows, rows.sample(fraction=0.5, seed=1)])
-        one, other = (_discover(claims, algorithm, kind) for claims in (rows, doubled))
+        one, other = _usual(algorithm, kind, 1), _discover(doubled, algorithm, kind)
         assert _answer(one).equals(_answer(other)), "doubled rows change nothing"
 
 
@@ -370,6 +370,23 @@ def _discover(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
         return discover(claims, algorithm, kind=kind, engine=engine)
+
+
+_LAST: dict[tuple[Kind, int], Result] = {}
+"""Results of the algorithm that was checked last: several checks need them."""
+
+_checked: Algorithm[Any] | None = None
+
+
+def _usual(algorithm: Algorithm[Any], kind: Kind, seed: int) -> Result:
+    """Return the result for `some_claims(kind, seed)`, fitted once for all checks in a row."""
+    global _checked  # noqa: PLW0603 - one fit is kept for the checks that follow
+    if algorithm is not _checked:
+        _LAST.clear()
+        _checked = algorithm
+    if (kind, seed) not in _LAST:
+        _LAST[kind, seed] = _discover(some_claims(kind, seed), algorithm, kind)
+    return _LAST[kind, seed]
 
 
 def _fitted(result: Result) -> Fitted:

@@ -7,6 +7,7 @@ start of new sources: see `BySource` and `Index`.
 
 from __future__ import annotations
 
+import math
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
@@ -85,6 +86,43 @@ def copied(tree: Tree) -> Tree:
     if _adds_up_by_part(tree):
         return _like(tree, map(copied, tree))  # type: ignore[no-any-return, call-overload]
     return tree.copy() if isinstance(tree, np.ndarray) else tree
+
+
+def subtracted(total: Any, part: Any) -> Any:
+    """Take a tally out of a sum; parts that do not add up, such as the largest, stay.
+
+    The tally may have been made with other rates than the sum: counts do not fall below zero.
+
+    >>> subtracted((3, np.array([2, 3, 1])), (1, np.array([1, 2])))
+    (2, array([1, 1, 1]))
+    """
+    if total is None or part is None or hasattr(part, "stays"):
+        return total
+    if _adds_up_by_part(part):
+        return _like(part, [subtracted(*pair) for pair in zip(total, part, strict=True)])
+    if isinstance(part, float) and not math.isfinite(part):
+        return total
+    left = merged(-part, total)  # in this order: the sum may have been kept as plain tuples
+    is_count = isinstance(part, np.ndarray) and part.dtype.kind == "f"
+    if is_count and not (part < 0.0).any() and not (total < 0.0).any():
+        return np.maximum(left, 0.0)
+    return left
+
+
+def scaled(total: Any, share: float) -> Any:
+    """Multiply the numbers and arrays of a sum; whole numbers are rounded.
+
+    Arrays of whole numbers stay: they may be keys.
+
+    >>> scaled((3, np.array([2.0])), 0.5)
+    (2, array([1.]))
+    """
+    if isinstance(total, tuple):
+        return _like(total, [scaled(part, share) for part in total])
+    is_whole = isinstance(total, np.ndarray) and total.dtype.kind in "iu"
+    if total is None or is_whole or hasattr(total, "stays") or share == 1.0:
+        return total
+    return round(total * share) if isinstance(total, int) else total * share
 
 
 def padded(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Commands that are ended while they write: what was there stays whole, and nothing is left."""
+"""End commands while they write: earlier files stay whole, and nothing is left over."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pathlib import Path
 from attack.battery import Battery
 from attack.case import Case, Outcome
 from attack.verdict import is_whole, wrongs
-from attack.workshop import names_in
+from attack.workshop import files_in, names_in
 
 N_ITEMS = 1_500
 VOTE = ("--algorithm", "majority-vote")
 
 
 def claims(rng: random.Random, n_items: int = N_ITEMS) -> bytes:
-    """Four sources that disagree on many items."""
+    """Return claims of four sources that disagree on many items."""
     rows = (f"s{s},e{i},{rng.randrange(3)}\n" for i in range(n_items) for s in range(4))
     return ("source,entity,value\n" + "".join(rows)).encode()
 
@@ -62,7 +62,7 @@ MOST_TIME = 600.0
 
 
 def kills(battery: Battery, rng: random.Random) -> None:
-    """A signal at any time: what was there stays whole, and what comes next clears up."""
+    """Send a signal to a command that writes, and look at what is left."""
     workshop, command, number = battery.workshop, rng.choice(WRITERS), rng.choice(SIGNALS)
     case = Case({**_made(battery)}, (command,))
     with workshop.folder_of(case) as folder:
@@ -82,25 +82,20 @@ def kills(battery: Battery, rng: random.Random) -> None:
 
 
 def _made(battery: Battery) -> dict[str, bytes]:
-    """Claims and the run of them, made once."""
+    """Return claims and the run of them, made once."""
     if "kills" not in battery.made:
         case = Case({"claims.csv": claims(random.Random(0))}, (DISCOVER,))
         with battery.workshop.folder_of(case) as folder:
             if battery.workshop.run_alone(DISCOVER, folder) != 0:
                 raise RuntimeError("claims that nothing is wrong with were refused")
-            run = {
-                path.relative_to(folder).as_posix(): path.read_bytes()
-                for path in (folder / "run").rglob("*")
-                if path.is_file()
-            }
-        battery.made["kills"] = {**case.files, **run}
+            battery.made["kills"] = files_in(folder)
     return battery.made["kills"]
 
 
 def _of_what_is_there(
     battery: Battery, outcome: Outcome, folder: Path, number: int
 ) -> Iterator[str]:
-    """What is wrong with the files after a signal, and after the same command once more."""
+    """Yield what is wrong after a signal, and after the same command once more."""
     command = outcome.command
     yield from _of_the_run(battery, folder)
     yield from _of_files_cut_short(folder, outcome)
@@ -123,7 +118,7 @@ def _of_files_cut_short(folder: Path, outcome: Outcome) -> Iterator[str]:
 
 
 def of_a_stop(outcome: Outcome, folder: Path) -> Iterator[str]:
-    """As of any command; but it may be stopped after its work, if that is whole, but for a word."""
+    """Yield what is wrong after a stop; it may come after the work, if that is whole."""
     new = {name for name in outcome.after - outcome.before if ".veracity-" not in name}
     yield from (w for w in wrongs(outcome, folder) if not new or not w.startswith("half-written"))
     if outcome.code and new:
@@ -131,7 +126,7 @@ def of_a_stop(outcome: Outcome, folder: Path) -> Iterator[str]:
 
 
 def _wait_until_heeded(process: subprocess.Popen[bytes], number: int) -> None:
-    """Until Python has begun, and the command has said that it wants to hear of a signal."""
+    """Wait until the command has set its handlers of signals."""
     while process.poll() is None:
         told = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
         caught = int(told.partition("SigCgt:")[2].split()[0], 16)
@@ -141,7 +136,7 @@ def _wait_until_heeded(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _wait_for_writing(folder: Path, ended: Callable[[], int | None], rng: random.Random) -> None:
-    """Until any moment, or until something is being written, which takes much less time."""
+    """Wait until any moment, or until something is being written."""
     until, watches = time.monotonic() + rng.uniform(0.0, 4.0), rng.random() < 0.7
     there = set(os.listdir(folder))  # noqa: PTH208
     while ended() is None and (watches or time.monotonic() < until):
@@ -152,7 +147,7 @@ def _wait_for_writing(folder: Path, ended: Callable[[], int | None], rng: random
 
 
 def _of_the_run(battery: Battery, folder: Path) -> Iterator[str]:
-    """What is wrong with the run that was there all the time."""
+    """Yield what is wrong with the earlier run."""
     if not (folder / "run" / "run.json").is_file():
         yield "the earlier run is gone"
         return
@@ -160,7 +155,7 @@ def _of_the_run(battery: Battery, folder: Path) -> Iterator[str]:
 
 
 def of_loading(battery: Battery, folder: Path) -> Iterator[str]:
-    """What is said against a run that should be sound."""
+    """Yield why a sound run cannot be loaded."""
     command = ("ask", "run", "--budget", "1")
     before = names_in(folder)
     if battery.workshop.hand_over(command, folder) != 0:

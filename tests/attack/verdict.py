@@ -1,4 +1,4 @@
-"""What is wrong with what a command did: each wrong is a sentence."""
+"""Say what is wrong with the outcome of a command: each wrong is a sentence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MARK = "xqz7"
 
 
 def wrongs(outcome: Outcome, folder: Path) -> Iterator[str]:
-    """All that is wrong with a command's exit, words and files."""
+    """Yield all that is wrong with a command's exit, words and files."""
     yield from _of_the_exit(outcome)
     yield from _of_the_words(outcome)
     yield from _of_what_stays(outcome)
@@ -111,7 +111,7 @@ def _of_the_output(outcome: Outcome, folder: Path) -> Iterator[str]:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file ends as files of its kind do."""
+    """Return True if a file ends as files of its kind do."""
     content = path.read_bytes()
     suffix = path.suffix
     if content.startswith(b"SQLite format 3") or content[8:12] == b"DUCK":

@@ -1,4 +1,4 @@
-"""Runs commands one after another in one process, so that each needs no second for imports.
+"""Run commands one after another in one process, so that imports happen once.
 
 It may be aborted by a command; whoever started it (`workshop`) sees that and starts another.
 """

@@ -1,4 +1,4 @@
-"""Runs commands: in a worker, for speed, or each in a process of its own, as users do."""
+"""Run commands: in a worker, for speed, or each in a process of its own."""
 
 from __future__ import annotations
 
@@ -6,32 +6,28 @@ import contextlib
 import json
 import os
 import select
-import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-from attack.case import Case, Outcome
+from attack.case import Case, Command, Outcome
 
 TIMEOUT = 60.0
-"""Seconds of a processor that a command on so little data may take; then it is said to hang."""
+"""CPU time in seconds after which a command on so little data counts as hanging."""
 
 PATIENCE = 10.0
-"""So many times as long it may take on a clock, since others may be at work on the machine."""
-
-UNPRIVILEGED = "setpriv --bounding-set=-dac_override,-dac_read_search,-fowner"
-"""So that not even root may do what the permissions of a file do not allow."""
+"""Factor for the clock, since others may be at work on the machine."""
 
 TESTS = Path(__file__).parents[1]
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """That of a command which works in this folder."""
+    """Return the environment of a command in this folder."""
     paths = [str(TESTS), str(TESTS.parent / "src")]
     away = {"VERACITY_DEBUG", "PYTHONWARNINGS"}
     kept = {name: value for name, value in os.environ.items() if name not in away}
@@ -39,14 +35,20 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def names_in(folder: Path) -> frozenset[str]:
-    """All files and folders, relative to the folder."""
+    """Return all files and folders, relative to the folder."""
     if not folder.is_dir():
         return frozenset()
     return frozenset(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
+def files_in(folder: Path) -> dict[str, bytes]:
+    """Return the content of all files, by their names relative to the folder."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
 def _seconds_of(process: subprocess.Popen[bytes]) -> float:
-    """What a process has used of the processors; nothing if it has ended."""
+    """Return the CPU time of a process; 0 if it has ended."""
     with contextlib.suppress(OSError):
         told = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2]
         return sum(map(int, told.split()[11:13])) / os.sysconf("SC_CLK_TCK")
@@ -70,7 +72,7 @@ class Workshop:
 
     @contextlib.contextmanager
     def folder_of(self, case: Case) -> Iterator[Path]:
-        """A fresh folder with the files of a case, and one for temporary files beside it."""
+        """Yield a fresh folder with the files of a case."""
         folder = self.root / "work"
         temporary = self.root / "work.tmp"
         for path in (folder, temporary):
@@ -90,21 +92,11 @@ class Workshop:
                 yield self.outcome(command, code, folder, before), folder
 
     def outcome(
-        self,
-        command: tuple[str, ...],
-        code: int | None,
-        folder: Path,
-        before: frozenset[str],
-        encoding: str = "utf-8",
+        self, command: Command, code: int | None, folder: Path, before: frozenset[str]
     ) -> Outcome:
-        """What is to be judged, of a command that ended with this code."""
+        """Return what is to be judged, of a command that ended with this code."""
         self.n_commands += 1
         stdout, stderr = (Path(path).read_bytes() for path in self._streams)
-        if encoding.startswith("utf-"):
-            stdout, stderr = (
-                text.decode(encoding, "replace").encode(errors="replace")
-                for text in (stdout, stderr)
-            )
         now, temporary = names_in(folder), names_in(self.root / "work.tmp")
         return Outcome(command, code, stdout, stderr, before, now, temporary)
 
@@ -112,24 +104,15 @@ class Workshop:
     def _streams(self) -> list[str]:
         return [str(self.root / "stdout"), str(self.root / "stderr")]
 
-    def start(
-        self,
-        command: tuple[str, ...],
-        folder: Path,
-        limits: Callable[[], None] | None = None,
-        stdout: str | None = None,
-    ) -> subprocess.Popen[bytes]:
+    def start(self, command: Command, folder: Path) -> subprocess.Popen[bytes]:
         """Start a command in a process of its own."""
-        out, err = self._streams
-        Path(out).touch()
 
         def begin() -> None:
             for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)  # whoever runs this in the background
-            if limits is not None:
-                limits()
 
-        with Path(stdout or out).open("wb") as to, Path(err).open("wb") as errors:
+        out, err = self._streams
+        with Path(out).open("wb") as to, Path(err).open("wb") as errors:
             return subprocess.Popen(
                 [sys.executable, "-m", "veracity", *command],
                 cwd=folder,
@@ -140,61 +123,15 @@ class Workshop:
                 preexec_fn=begin,  # noqa: PLW1509 - this process has no threads
             )
 
-    def run_alone(
-        self,
-        command: tuple[str, ...],
-        folder: Path,
-        limits: Callable[[], None] | None = None,
-        stdout: str | None = None,
-    ) -> int | None:
+    def run_alone(self, command: Command, folder: Path) -> int | None:
         """Run a command in a process of its own to its end."""
-        process = self.start(command, folder, limits, stdout)
+        process = self.start(command, folder)
         try:
             return process.wait(PATIENCE * TIMEOUT)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             return None
-
-    def run_in(
-        self,
-        command: tuple[str, ...],
-        folder: Path,
-        variables: Mapping[str, str | None],
-        streams: str,
-        place: str = "",
-    ) -> int | None:
-        """Run a command with these variables (None: without); a shell makes streams and place."""
-        out, err = self._streams
-        for path in (out, err):
-            Path(path).write_bytes(b"")
-        own = {**environment(folder), **variables}
-        started = shlex.join([sys.executable, "-m", "veracity", *command])
-        feed = "(sleep 0.2; cat claims.csv > pipe) & " if "pipe" in command else ""
-        if "chmod" in place or "umask" in place:
-            started = f"{UNPRIVILEGED} {started}"
-        piped = f"{started} <&3 >{out} 2>{err} {streams}; exit ${{PIPESTATUS[0]}}"
-        script = f"exec 3<claims.csv; {place} {feed}{piped}"
-        process = subprocess.Popen(
-            ["/bin/bash", "-c", script],
-            cwd=folder,
-            env={name: value for name, value in own.items() if value is not None},
-            start_new_session=True,
-        )
-        try:
-            return process.wait(PATIENCE * TIMEOUT)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:  # what feeds a pipe that nobody reads waits for ever
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-    def allow_all(self, folder: Path) -> None:
-        """Let everything be looked at again, whatever was forbidden."""
-        for path in (folder, *folder.rglob("*")):
-            if not path.is_symlink():
-                path.chmod(0o755)
 
     def hand_over(self, command: tuple[str, ...], folder: Path) -> int | None:
         """Let the worker run it; one that dies tells by which signal, one that hangs is ended."""

@@ -10,10 +10,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import veracity
-from veracity import Local
+from veracity import Local, read_claims
 from veracity.algorithms import CATALOGUE
 from veracity.progress import no_progress
-from veracity.reading.claims import read_claims
 from veracity.result.tables import claims_of_part
 
 CLOSE = 1e-9

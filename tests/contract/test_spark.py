@@ -286,21 +286,6 @@ def results(engine):
     return veracity.discover(frame_of(claims), engine=engine), veracity.discover(claims)
 
 
-@pytest.mark.slow
-def test_known_truths_weigh_in(engine):
-    claims = claims_of("categorical")
-    known = claims.unique(["entity", "attribute"]).sort("entity", "attribute").head(40)
-    known = pl.concat([
-        known.drop("source"),
-        pl.DataFrame({"entity": ["e9999"], "attribute": ["size"], "value": ["3"]}),
-    ])  # fmt: skip
-    found = veracity.discover(frame_of(claims), known=frame_of(known), engine=engine)
-    expected = veracity.discover(claims, known=known)
-    assert found.run.input.known == expected.run.input.known > 0
-    assert found.notes == expected.notes
-    assert_same_answers(on_this_machine(found), expected)
-
-
 def test_a_fit_judges_and_goes_on(engine):
     claims = claims_of("categorical")
     old, new = claims.filter(pl.col("entity") < "e4"), claims.filter(pl.col("entity") >= "e4")
@@ -345,66 +330,6 @@ def test_what_needs_all_claims_on_one_machine_works_or_is_refused_with_the_numbe
     assert "of 150 items, drawn at random" in veracity.profile(found).notes[0]
 
 
-@pytest.mark.slow
-def test_wide_tables_records_and_confusions_are_the_same(engine):
-    claims = claims_of("categorical").unique(["source", "entity", "attribute"], keep="first",
-                                             maintain_order=True)  # fmt: skip
-    wide = claims.pivot(on="attribute", index=["source", "entity"], values="value")
-    found, expected = (veracity.discover(one, "majority-vote") for one in (frame_of(wide), wide))
-    assert "a wide table" in found.notes[0]
-    assert (
-        as_polars(found.records(plausibility=True))
-        .drop("^.*_plausibility$")
-        .equals(expected.records())
-    )
-    one, other = as_polars(found.confusions), expected.confusions
-    assert one.drop("probability", "claims").equals(other.drop("probability", "claims"))
-    assert_allclose(one["claims"], other["claims"], atol=CLOSE)
-    assert_same_answers(on_this_machine(found), expected)
-
-
-@pytest.mark.slow
-def test_entities_of_several_columns_are_joined_where_the_frame_lives(engine):
-    survey = pl.DataFrame(
-        {
-            "agency": ["a", "b", "c", "a", "b", "c"],
-            "country": ["D|E", "D|E", "D|E", "FR", "FR", "FR"],
-            "year": [2020, 2020, 2020, 2021, 2021, None],
-            "growth": ["-3.8", "-3.8", "-4.1", "3.2", "3.2", "3.0"],
-        }
-    )
-    columns = {"source": "agency", "entity": ["country", "year"], "value": "growth"}
-    found, expected = (
-        veracity.discover(one, "majority-vote", columns=columns)
-        for one in (frame_of(survey), survey)
-    )
-    assert sorted(as_polars(found.truths)["entity"]) == ["D||E | 2020", "FR | 2021"]
-    assert as_polars(found.records()).equals(expected.records())
-    assert_same_answers(on_this_machine(found), expected)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "name", "how"),
-    [
-        ("categorical", "veracity", {"samples": True}),
-        ("categorical", "majority-vote", {"columns": {"time": "seen", "weight": "sure"}}),
-        ("numeric", "crh", {"columns": {"weight": "sure"}}),
-        ("categorical", veracity.algorithms.CRH(both_losses=True), {"columns": {"weight": "sure"}}),
-    ],
-)
-def test_what_a_source_says_again_counts_the_same(engine, kind, name, how):
-    claims = claims_of(kind)
-    again = claims.sample(fraction=0.5, seed=1).with_columns(pl.col("value").shuffle(seed=2))
-    numbers = pl.int_range(pl.len())
-    claims = pl.concat([claims, again]).with_columns(seen=numbers % 7, sure=(numbers % 10) / 10)
-    found, expected = (
-        veracity.discover(given, name, kind=kind, **how) for given in (frame_of(claims), claims)
-    )
-    assert found.notes == expected.notes
-    assert_same_answers(on_this_machine(found), expected)
-
-
 def test_a_result_is_saved_and_loaded(results, tmp_path):
     found, expected = results
     loaded = veracity.load(found.save(tmp_path / "run"))
@@ -435,38 +360,122 @@ def test_an_algorithm_is_compared_in_the_form_in_which_it_is_discovered_with(eng
 # --- what is given --------------------------------------------------------------------------------
 
 
-def test_rows_that_lack_something_are_left_out_and_counted(engine):
-    claims = claims_of("categorical")
-    gaps = claims.with_columns(
-        pl.when(pl.int_range(pl.len()) < 3).then(None).otherwise("value").alias("value")
+def _lacking():
+    """Claims of which three rows have no value."""
+    is_first = pl.int_range(pl.len()) < 3
+    return claims_of("categorical").with_columns(
+        value=pl.when(is_first).then(None).otherwise("value")
     )
-    found = veracity.discover(frame_of(gaps), "majority-vote", engine=engine)
-    expected = veracity.discover(gaps, "majority-vote")
-    assert found.notes == expected.notes
-    assert found.run.input.rows == expected.run.input.rows == len(gaps)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("normalise", [False, True])
-def test_texts_that_mean_no_value_are_left_out_as_on_one_machine(engine, normalise):
-    claims = claims_of("categorical")
-    said = {"no_value": [claims["value"][0], "so what"], "normalise": normalise}
-    found = veracity.discover(frame_of(claims), "majority-vote", engine=engine, **said)
-    expected = veracity.discover(claims, "majority-vote", **said)
-    assert sorted(found.notes) == sorted(expected.notes)
-    assert found.run.input.rows == expected.run.input.rows == len(claims)
-    assert_same_answers(on_this_machine(found), expected)
-    again = expected.fitted.judge(frame_of(claims), engine=engine)
-    assert_same_answers(on_this_machine(again), expected.fitted.judge(claims))
+def _wide():
+    claims = claims_of("categorical").unique(
+        ["source", "entity", "attribute"], keep="first", maintain_order=True
+    )
+    return claims.pivot(on="attribute", index=["source", "entity"], values="value")
 
 
-@pytest.mark.slow
-def test_numbers_in_some_parts_only_are_text_in_all(engine):
-    claims = claims_of("categorical")
+def _said_again(kind):
+    """Claims of which half are said again, with a time and a weight."""
+    claims, numbers = claims_of(kind), pl.int_range(pl.len())
+    again = claims.sample(fraction=0.5, seed=1).with_columns(pl.col("value").shuffle(seed=2))
+    claims = pl.concat([claims, again])
+    return claims.with_columns(seen=numbers % 7, sure=(numbers % 10) / 10)
+
+
+def _in_formats():
+    said = {"a": ["0.4", "2.6", "12/25/2020"], "b": ["0,400", "2,600", "25/12/2020"]}
+    rows = [(source, f"e{n}", "xxd"[n], value)
+            for source, values in said.items() for n, value in enumerate(values)]  # fmt: skip
+    return pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
+
+
+def _spaced():
+    is_one = pl.col("source") == "s1"
+    return claims_of("categorical").with_columns(
+        value=pl.when(is_one).then(pl.format(" {} ", "value")).otherwise("value")
+    )
+
+
+def _with_a_word():
     one = pl.DataFrame({"source": ["s1"], "entity": ["x"], "attribute": ["size"], "value": ["?"]})
-    claims = pl.concat([claims, one])
-    found = veracity.discover(frame_of(claims), "majority-vote", engine=engine)
-    assert_same_answers(on_this_machine(found), veracity.discover(claims, "majority-vote"))
+    return pl.concat([claims_of("categorical"), one])
+
+
+def _of_countries():
+    return pl.DataFrame(
+        {
+            "agency": ["a", "b", "c", "a", "b", "c"],
+            "country": ["D|E", "D|E", "D|E", "FR", "FR", "FR"],
+            "year": [2020, 2020, 2020, 2021, 2021, None],
+            "growth": ["-3.8", "-3.8", "-4.1", "3.2", "3.2", "3.0"],
+        }
+    )
+
+
+def _known():
+    claims = claims_of("categorical")
+    known = claims.unique(["entity", "attribute"]).sort("entity", "attribute").head(40)
+    nobody = pl.DataFrame({"entity": ["e9999"], "attribute": ["size"], "value": ["3"]})
+    return pl.concat([known.drop("source"), nobody])
+
+
+BOTH_LOSSES = veracity.algorithms.CRH(both_losses=True)
+NO_VALUE = [claims_of("categorical")["value"][0], "so what"]
+READ = {
+    "rows that lack a value": (_lacking, {}),
+    "a wide table": (_wide, {}),
+    "entities of several columns": (_of_countries, {"columns": {
+        "source": "agency", "entity": ["country", "year"], "value": "growth"}}),
+    "samples": (lambda: _said_again("categorical"), {"algorithm": "veracity", "samples": True}),
+    "times and weights": (lambda: _said_again("categorical"), {
+        "columns": {"time": "seen", "weight": "sure"}}),
+    "weights of numbers": (lambda: _said_again("numeric"), {
+        "algorithm": "crh", "kind": "numeric", "columns": {"weight": "sure"}}),
+    "weights of both losses": (lambda: _said_again("categorical"), {
+        "algorithm": BOTH_LOSSES, "columns": {"weight": "sure"}}),
+    "texts that mean no value": (lambda: claims_of("categorical"), {"no_value": NO_VALUE}),
+    "the same, normalised": (lambda: claims_of("categorical"), {
+        "no_value": NO_VALUE, "normalise": True}),
+    "numbers in some parts only": (_with_a_word, {}),
+    "normalised values": (_spaced, {"normalise": True}),
+    "a format for each source": (_in_formats, {"normalise": True}),
+    "known truths": (lambda: claims_of("categorical"), {"algorithm": "veracity", "known": _known}),
+}  # fmt: skip
+"""Claims and how they are read: Spark reads them as one machine does."""
+
+QUICK = ("rows that lack a value",)
+
+
+@pytest.mark.parametrize("name", slow_unless(QUICK.__contains__, READ))
+def test_claims_are_read_and_answered_as_on_one_machine(engine, name):
+    make, how = READ[name]
+    claims, how = make(), {"algorithm": "majority-vote", **how}
+    known = how.pop("known", lambda: None)()
+    found = veracity.discover(
+        frame_of(claims), engine=engine, known=None if known is None else frame_of(known), **how
+    )
+    expected = veracity.discover(claims, known=known, **how)
+    assert sorted(found.notes) == sorted(expected.notes)
+    assert found.run.normalisation == expected.run.normalisation
+    assert (found.run.input.rows, found.run.input.known) == (
+        expected.run.input.rows, expected.run.input.known
+    )  # fmt: skip
+    if how.get("normalise"):
+        assert as_polars(found.changes).equals(expected.changes)
+    if found.kind == "categorical":
+        assert as_polars(found.records()).equals(expected.records())
+    assert_same_answers(on_this_machine(found), expected)
+    if how.keys() <= {"algorithm", "no_value", "normalise"}:
+        again = expected.fitted.judge(frame_of(claims), engine=engine)
+        assert_same_answers(on_this_machine(again), expected.fitted.judge(claims))
+
+
+@pytest.mark.slow
+def test_confusions_are_the_same(results):
+    one, other = as_polars(results[0].confusions), results[1].confusions
+    assert one.drop("probability", "claims").equals(other.drop("probability", "claims"))
+    assert_allclose(one["claims"], other["claims"], atol=CLOSE)
 
 
 def test_a_bad_value_on_an_executor_is_told_in_one_sentence(engine):
@@ -495,34 +504,6 @@ def test_columns_are_found_and_refused_as_elsewhere(engine):
 def test_the_work_on_a_spark_frame_is_done_where_it_lives(engine):
     with pytest.raises(ParameterError, match="is processed by its own Spark"):
         veracity.discover(frame_of(claims_of("categorical")), engine=veracity.Local())
-
-
-@pytest.mark.slow
-def test_values_are_normalised_as_on_one_machine(engine):
-    claims = claims_of("categorical").with_columns(
-        value=pl.when(pl.col("source") == "s1").then(pl.format(" {} ", "value")).otherwise("value")
-    )
-    found = veracity.discover(frame_of(claims), "majority-vote", normalise=True, engine=engine)
-    expected = veracity.discover(claims, "majority-vote", normalise=True)
-    assert sorted(found.notes) == sorted(expected.notes)
-    assert as_polars(found.changes).equals(expected.changes)
-    assert_same_answers(on_this_machine(found), expected)
-    again = expected.fitted.judge(frame_of(claims), engine=engine)
-    assert_same_answers(on_this_machine(again), expected.fitted.judge(claims))
-
-
-@pytest.mark.slow
-def test_each_source_is_read_in_its_format_as_on_one_machine(engine):
-    said = {"a": ["0.4", "2.6", "12/25/2020"], "b": ["0,400", "2,600", "25/12/2020"]}
-    rows = [(source, f"e{n}", "xxd"[n], value)
-            for source, values in said.items() for n, value in enumerate(values)]  # fmt: skip
-    claims = pl.DataFrame(rows, schema=["source", "entity", "attribute", "value"], orient="row")
-    found = veracity.discover(frame_of(claims), "majority-vote", normalise=True, engine=engine)
-    expected = veracity.discover(claims, "majority-vote", normalise=True)
-    assert found.run.normalisation == expected.run.normalisation
-    assert sorted(found.notes) == sorted(expected.notes)
-    assert as_polars(found.changes).equals(expected.changes)
-    assert_same_answers(on_this_machine(found), expected)
 
 
 def test_frames_of_spark_connect_are_refused_in_one_sentence():
@@ -586,11 +567,6 @@ def test_a_task_that_fails_is_told_in_one_sentence(engine):
 
     with engine.hold(blocks) as held, pytest.raises(EngineError, match="this block is odd"):
         held.sweep(stumble, None, Turn())
-
-
-def test_a_session_that_cannot_be_started_is_told_in_one_sentence():
-    with pytest.raises(ParameterError, match="partitions must be at least 1, got 0"):
-        veracity.Spark(partitions=0)
 
 
 OWN_SESSION = """

@@ -1,6 +1,8 @@
-"""Accu and AccuSim against arithmetic on paper."""
+"""Accu, AccuSim, AccuFormat and PopAccu against arithmetic on paper."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import polars as pl
@@ -10,10 +12,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import veracity
-from claims import as_block, as_encoded, started, states, survey_of, value_rows
-from veracity.algorithms.accu import Accu, Accuracies, AccuSim
-from veracity.algorithms.prior import Prior, Rate
-from veracity.errors import ParameterError
+from claims import as_block, as_encoded, started, survey_of, value_rows
+from veracity import Prior
+from veracity.algorithms import Accu, AccuFormat, AccuSim, PopAccu
+from veracity.algorithms.accu import Accuracies
+from veracity.algorithms.rules import surprise
+from veracity.values import covers, grains
+
+# --- accu and accusim against arithmetic on paper -------------------------------------------------
 
 
 def accuracies_of(block, accuracy, n_false_values=10.0):
@@ -76,14 +82,6 @@ def test_known_truths_turn_the_vote(two_against_one):
     assert found.filter(pl.col("entity") == "x")["value"].to_list() == ["2"]
 
 
-def test_a_fixed_source_keeps_its_accuracy(flights):
-    name = min(flights.sources["source"])
-    prior = Prior(of_source={name: Rate(tpr=0.33, fixed=True)})
-    _, after = states(Accu(prior=prior), as_encoded(flights.claims), 1)
-    assert after.accuracy[0] == 0.33
-    assert (after.accuracy[1:] != 0.8).all()
-
-
 def test_accu_beats_the_vote_on_the_flights(flights):
     found, vote = (veracity.discover(flights.claims, a) for a in (Accu(), "majority-vote"))
     gain = veracity.evaluate(found, flights.truth).accuracy
@@ -119,21 +117,98 @@ def test_without_influence_accu_sim_is_accu(rows):
     assert_allclose(one.facts["plausibility"], other.facts["plausibility"], rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Accu(n_false_values=0), "Accu: n_false_values must be at least 1, got 0"),
-        (lambda: AccuSim(influence=-1), "AccuSim: influence must be at least 0, got -1"),
-    ],
-)
-def test_a_parameter_out_of_range_is_refused(make, message):
-    with pytest.raises(ParameterError, match=message):
-        make()
-
-
 def test_a_fixed_source_is_told_with_the_accuracy_it_was_fixed_at():
     rows = [("a", "x", "1"), ("b", "x", "1"), ("c", "x", "2"), ("a", "y", "3"), ("c", "y", "4")]
     claims = pl.DataFrame(rows, schema=["source", "entity", "value"], orient="row")
     prior = veracity.Prior(of_source={"a": veracity.algorithms.Rate(tpr=0.05, fixed=True)})
     sources = veracity.discover(claims, veracity.algorithms.Accu(prior=prior)).sources
     assert sources["trust"][0] == pytest.approx(0.05)
+
+
+# --- accuformat against arithmetic on paper, and how finely values are told -----------------------
+
+
+@pytest.mark.parametrize(
+    ("coarse", "fine", "does"),
+    [
+        ("8M", "7,528,396", True),
+        ("8M", "7,499,999", False),
+        ("7,528,396", "8M", False),
+        ("7.5M", "7,528,396", True),
+        ("8M", "8,000,000", True),
+        ("3.1", "3.14", True),
+        ("3.1", "3.10", True),
+        ("3.1", "3.2", False),
+        ("12%", "0.123", True),
+        ("7500", "7528", False),
+        ("007", "7.0", False),
+        ("12:30", "12:30:15", True),
+        ("12:30", "12:31:00", False),
+        ("2012-03", "2012-03-31", True),
+        ("2012-03", "2012-04-01", False),
+        ("2012-03-05", "2012-03-05 12:30", True),
+        ("2012-03-05 12:30", "2012-03-05 12:30:59", True),
+        ("2012-02-31", "2012-02-28", False),
+        ("noon", "12:00", False),
+        ("1", "1", False),
+        ("12", "12:30", False),
+        ("9" * 400, "9" * 400 + ".5", False),
+        ("9" * 308 + "B", "9" * 309, False),
+    ],
+)
+def test_a_value_covers_what_it_is_a_rounding_of(coarse, fine, does):
+    told = grains(pl.Series([coarse, fine]))
+    assert covers(told, np.array([0]), np.array([1])).tolist() == [does]
+
+
+def test_who_rounds_speaks_for_what_is_rounded_and_not_the_other_way():
+    rows = {"source": list("abc"), "entity": ["x"] * 3, "value": ["3.14", "3.1", "3.2"]}
+    encoded = as_encoded(pl.DataFrame(rows))
+    prior = Prior().rates(list("abc"))
+    state = Accuracies(np.full(3, 0.8), 2.0, prior, encoded.names.labels)
+    (block,) = encoded.blocks
+    algorithm = AccuFormat(similarity=lambda one, other: 0.5, influence=0.5)
+    # each value has ln(2 · 4) = ln 8, and a quarter of that from each other value; but 3.14 has a
+    # half from 3.1: 1.5, 1.75 and 1.5 times ln 8, in the order of 3.1, 3.14 and 3.2
+    share = 8.0 ** np.array([1.5, 1.75, 1.5])
+    assert_allclose(algorithm.judge(block, state), share / share.sum())
+
+
+# --- popaccu against arithmetic on paper ----------------------------------------------------------
+
+
+def accuracies(*of_source):
+    prior = Prior().rates(list("abcdefgh")[: len(of_source)])
+    return Accuracies(np.array(of_source), 100.0, prior, labels=pl.Series())
+
+
+def test_false_values_are_as_likely_as_they_are_popular():
+    rows = {"source": list("abc"), "entity": ["x"] * 3, "value": ["1", "1", "2"]}
+    # 1 is true: 0.8² · 0.2, the only other value being named for sure. 2 is true: 0.8 · 0.2².
+    # None is: 0.2³ · (2/3)² · (1/3).
+    likely = np.array([0.8**2 * 0.2, 0.8 * 0.2**2, 0.2**3 * 4 / 27])
+    plausibility = PopAccu().judge(as_block(pl.DataFrame(rows)), accuracies(0.8, 0.8, 0.8))
+    assert_allclose(plausibility, (likely / likely.sum())[:2])
+
+
+def test_what_one_source_says_alone_is_as_plausible_as_it_is_accurate():
+    block = as_block(pl.DataFrame({"source": ["a"], "entity": ["x"], "value": ["1"]}))
+    assert_allclose(PopAccu().judge(block, accuracies(0.7)), [0.7])
+
+
+def test_the_word_of_a_source_worse_than_the_crowd_is_ignored():
+    rows = {"source": list("abc"), "entity": ["x"] * 3, "value": ["1", "2", "3"]}
+    plausibility = PopAccu().judge(as_block(pl.DataFrame(rows)), accuracies(0.8, 0.8, 0.01))
+    assert plausibility[2] == np.min(plausibility)
+    # e^0 for what it says, as for what nobody does; 4 · 27/4 for the others
+    assert_allclose(plausibility, np.array([27.0, 27.0, 1.0]) / 56.0)
+
+
+def test_what_hardly_anybody_says_surprises_as_its_popularity_tells():
+    rows = pl.DataFrame(
+        {"source": list("stu"), "entity": ["x"] * 3, "value": ["1", "1", "2"],
+         "weight": [1.0, 1.0, 1e-14]}
+    )  # fmt: skip
+    popular, rare = surprise(as_block(rows))
+    assert rare == pytest.approx(1.0 - math.log(0.5e-14))
+    assert popular == pytest.approx(0.0, abs=1e-12)

@@ -1,4 +1,4 @@
-"""2-Estimates and 3-Estimates."""
+"""2-Estimates, 3-Estimates and Cosine against arithmetic on paper."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
 import veracity
-from claims import as_encoded, started, states
-from veracity.algorithms import ThreeEstimates, TwoEstimates
+from claims import as_block, as_encoded, binary_rows, started, states
+from veracity.algorithms import Cosine, ThreeEstimates, TwoEstimates
 from veracity.algorithms.base import Turn
-from veracity.algorithms.estimates import stretch
+from veracity.algorithms.estimates import Directions, stretch
+
+# --- 2-estimates and 3-estimates ------------------------------------------------------------------
+
 
 ROWS = [("a", "p", True), ("b", "p", True), ("c", "p", False), ("a", "q", False), ("c", "q", True)]
 CLAIMS = pl.DataFrame(ROWS, schema=["source", "fact", "claim"], orient="row")
@@ -126,15 +130,6 @@ def test_stretching_reaches_from_zero_to_one_and_leaves_equal_values_alone():
     assert stretch(np.array([0.5, 0.5]), 1.0, 0.5, 0.5).tolist() == [0.5, 0.5]
 
 
-@pytest.mark.data
-def test_two_estimates_on_the_weather_is_where_trials_had_it(shared_data):
-    folder = shared_data / "weather_raw"
-    result = veracity.discover(folder / "claims.parquet", "two-estimates")
-    assert veracity.evaluate(result, folder / "truth.parquet").accuracy == pytest.approx(
-        0.614, abs=3e-3
-    )
-
-
 def test_known_truths_keep_two_estimates_from_turning_around():
     rng = np.random.default_rng(0)
     truth = rng.random(300) < 0.5
@@ -148,3 +143,40 @@ def test_known_truths_keep_two_estimates_from_turning_around():
     facts = pl.DataFrame({"fact": [f"f{i:03d}" for i in range(300)], "claim": truth})
     result = veracity.discover(claims, "two-estimates", kind="binary", known=facts.head(150))
     assert veracity.evaluate(result, facts.tail(150)).accuracy > 0.5
+
+
+# --- cosine against arithmetic on paper, and against the paper's formulas on a whole matrix -------
+
+
+def test_truths_are_as_on_paper_also_where_a_source_is_distrusted():
+    rows = [("a", "p", True), ("b", "p", False), ("c", "p", True)]
+    block = as_block(pl.DataFrame(rows, schema=["source", "fact", "claim"], orient="row"))
+    # votes 1, 1/8 and -1/8: (1 - 1/8 - 1/8) / (1 + 1/8 + 1/8) = 3/5, and halfway to one: 4/5
+    state = Directions(np.array([1.0, 0.5, -0.5]), single_truth=False)
+    assert_allclose(Cosine().judge(block, state), [0.8])
+
+
+def test_values_share_what_is_for_them():
+    rows = {"source": list("abc"), "entity": ["x"] * 3, "value": ["1", "2", "3"]}
+    state = Directions(np.array([1.0, 0.5, -0.5]), single_truth=True)
+    # c, who is distrusted, speaks for what it does not say: 1 + 1/8, 1/8 + 1/8 and 0
+    assert_allclose(Cosine().judge(as_block(pl.DataFrame(rows)), state), [9 / 11, 2 / 11, 0.0])
+
+
+@settings(max_examples=25)
+@given(rows=binary_rows())
+def test_rounds_are_those_of_the_paper(rows):
+    encoded = as_encoded(rows)
+    sources, facts = encoded.names.sources.to_list(), rows["fact"].unique().sort().to_list()
+    said = np.zeros((len(sources), len(facts)))
+    for source, fact, claim in rows.iter_rows():
+        said[sources.index(source), facts.index(fact)] = 1.0 if claim else -1.0
+    trust = np.ones(len(sources))
+    for state in states(Cosine(), encoded, 6):
+        assert_allclose(state.trust, trust, atol=1e-12)
+        weight = np.abs(said).T @ np.abs(trust**3)
+        truth = np.where(weight > 0, said.T @ trust**3 / np.where(weight > 0, weight, 1), 0.0)
+        length = np.sqrt((said != 0).sum(axis=1) * ((said != 0) @ truth**2))
+        has_any = length > 1e-12
+        cosine = said @ truth / np.where(has_any, length, 1.0)
+        trust = np.where(has_any, 0.8 * trust + 0.2 * cosine, trust)

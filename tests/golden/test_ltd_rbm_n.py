@@ -251,16 +251,3 @@ def test_rates_are_not_for_numbers_and_errors_not_for_values():
 
 
 # --- why GTM is the default -----------------------------------------------------------------------
-
-
-@pytest.mark.data
-def test_emotions_are_estimated_no_better_than_by_the_default(shared_data):
-    # The default for numbers would be this one if its error were at most 11.6 here.
-    folder = shared_data / "crowd_n_emotion"
-    mae, rmse = {}, {}
-    for name in ("gtm", "ltd-rbm-n"):
-        result = veracity.discover(folder / "claims.parquet", name, kind="numeric")
-        score = veracity.evaluate(result, folder / "truth.parquet")
-        mae[name], rmse[name] = score.mae, score.rmse
-    assert mae["gtm"] < mae["ltd-rbm-n"] < 12.5
-    assert rmse["ltd-rbm-n"] < 18.9

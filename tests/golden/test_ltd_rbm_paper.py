@@ -348,10 +348,10 @@ def test_training_is_that_of_the_paper(kind, phase, is_told):
             negative_phase=phase, gibbs_steps=steps, single_truth=bool(constrained),
         )  # fmt: skip
         result = veracity.discover(claims_of(kind), ours, kind=kind, known=known_table(kind, known))
-        assert result.run["rounds"] == rounds
+        assert result.run.rounds == rounds
         assert_allclose(result.facts["plausibility"], answer_of(items, model, kind), rtol=1e-9)
         for rate, expected_rate in (("tpr", model.tpr), ("fpr", model.fpr)):
             found = dict(result.sources.select("source", rate).iter_rows())
             assert found == pytest.approx(expected_rate, rel=1e-9)
         told = prevalence_of(items, model) if constrained else model.prevalence
-        assert result.run["prevalence"] == pytest.approx(told)
+        assert result.run.prevalence == pytest.approx(told)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from veracity.algorithms.ltd_rbm_n import NumericLTDRBM
     from veracity.algorithms.ltm import LTM
     from veracity.algorithms.majority_vote import MajorityVote
-    from veracity.algorithms.mle import MLE
+    from veracity.algorithms.mle import MLE, RecursiveEM
     from veracity.algorithms.numbers import CATD, CRH, GTM
     from veracity.algorithms.prior import ErrorSpread, Prior, PriorRates, Rate
     from veracity.algorithms.source_features import SourceFeatures
@@ -66,6 +66,7 @@ __all__ = [
     "PriorRates",
     "Rate",
     "Rates",
+    "RecursiveEM",
     "SimpleLCA",
     "SourceFeatures",
     "Sums",

@@ -133,10 +133,16 @@ class AccuCopy(Accu):
         return shared, signature_of_source(block, len(state.accuracy))
 
     def learn_pairs(self, state: Accuracies, total: Tally) -> Accuracies:
-        """Choose the pairs."""
+        """Choose the pairs; those of an earlier fit stay first, as their sums are in this order."""
         shared, signature = total
-        rank = nameless_rank(_copying(state).claims, signature)
-        return _with(state, rank=rank, pairs=choose_pairs(shared, rank, self.rule))
+        rank, known = nameless_rank(_copying(state).claims, signature), _copying(state).pairs
+        chosen = choose_pairs(shared, rank, self.rule)
+        old, new = (pair.source * len(rank) + pair.other for pair in (known, chosen))
+        is_new = ~np.isin(new, old)
+        ends = (
+            np.append(*both) for both in zip(known, (own[is_new] for own in chosen), strict=True)
+        )
+        return _with(state, rank=rank, pairs=Pairs(*ends))
 
     def beside(self, block: Block, state: Accuracies) -> Beside:
         """Find what the pairs share, and how similar the values of each item are."""

@@ -150,6 +150,9 @@ class Phase(Generic[State]):
     change: Callable[[State, State], float] | None = None
     tolerance: float = 0.0
     min_rounds: int = 0
+    keeps_rounds: bool = False
+    """True if an update repeats all rounds from the start, each with its own earlier total: where
+    the number of rounds is part of the algorithm, more of them would give another answer."""
 
 
 class Algorithm(ABC, Generic[State]):
@@ -280,6 +283,13 @@ class Algorithm(ABC, Generic[State]):
     def grow(self, state: State, names: Names) -> State:
         """Return the state with rows for new sources: they get the mean of the others."""
         return grown(state, names.n_sources)
+
+    def forget(self, state: State, share: float) -> State | None:
+        """Return the state with earlier claims counting by a share; None if it has no such count.
+
+        It is asked of algorithms that keep no sums.
+        """
+        return None
 
     def resume(self, state: State, survey: Survey, prior: PriorRates) -> State:
         """Return the state from which learning continues; the survey covers all claims so far."""

@@ -70,6 +70,7 @@ CATALOGUE: dict[str, Entry] = {
     "ltd-rbm-c-cd": Entry(f"{_HERE}.ltd_rbm:LTDRBM", {**_CD, "single_truth": True}),
     "majority-vote": Entry(f"{_HERE}.majority_vote:MajorityVote"),
     "mle": Entry(f"{_HERE}.mle:MLE"),
+    "recursive-em": Entry(f"{_HERE}.mle:RecursiveEM"),
     "ltm": Entry(f"{_HERE}.ltm:LTM"),
     "two-estimates": Entry(f"{_HERE}.estimates:TwoEstimates"),
     "three-estimates": Entry(f"{_HERE}.estimates:ThreeEstimates"),

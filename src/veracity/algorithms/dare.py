@@ -42,6 +42,9 @@ class Known(NamedTuple):
     before: FloatArray
     """Probability of the fact before any claim of it is read."""
     after: FloatArray
+    steepness: FloatArray
+    """Derivative of `after` by the log-odds to know, as more ability makes the claim, too, more
+    likely to be true."""
 
     def summed(self, block: Block, group: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:
         """Sum up, by group, how many more claims were known than expected, and their variance."""
@@ -93,17 +96,27 @@ class DARE(Algorithm[Abilities]):
         return (Phase("rounds", (Step(self.tally, self.learn, remembers=True),), self.change),)
 
     def tally(self, block: Block, state: Abilities, turn: Turn) -> tuple[Tally, FloatArray]:
-        """Count how often each source knew more than expected, and how far that varies."""
+        """Count how often each source knew more than expected, and how far that varies.
+
+        The surplus falls as the ability rises. The tally has the line on which it lies: its height
+        at ability zero, and its fall. So the tally of earlier claims, whose surplus was counted at
+        other abilities, adds up with that of new ones.
+        """
         ability = state.ability[block.source_of_support]
         difficulty = np.zeros(block.n_items) if turn.memory is None else np.asarray(turn.memory)
         advantage = ability - difficulty[_item_of_claim(block)]
         known = self._known(block, advantage, clamp_known(self._judge(block, advantage), block))
-        tally = known.summed(block, block.source_of_support, len(state.ability))
+        source, n_sources = block.source_of_support, len(state.ability)
+        surplus, spread = known.summed(block, source, n_sources)
+        gained = np.bincount(source, block.weighted(known.steepness), n_sources)
+        fall = self.discrimination * (spread - gained)
+        tally = surplus + fall * state.ability, fall, spread
         return tally, self._harder(block, difficulty, known)
 
     def learn(self, state: Abilities, total: Tally) -> Abilities:
         """Take one step of Newton's method towards the most probable abilities."""
-        surplus, spread = total
+        at_zero, fall, spread = total
+        surplus = at_zero - fall * state.ability
         away = state.ability - self._usual(state.prior)
         moved = state.ability + self._step(surplus, spread, -away, self.ability_spread)
         return state._replace(ability=np.where(state.prior.is_fixed, state.ability, moved))
@@ -167,7 +180,9 @@ class DARE(Algorithm[Abilities]):
         """Return the expected and the estimated probability that the source of each claim knew."""
         log_odds = self.discrimination * advantage
         knew = sigmoid(log_odds + _log_values(block))
-        return Known(sigmoid(log_odds), true[block.fact_of_support] * knew)
+        true = true[block.fact_of_support]
+        steepness = true * knew * (1.0 - knew) + true * (1.0 - true) * knew**2
+        return Known(sigmoid(log_odds), true * knew, steepness)
 
     def _judge(self, block: Block, advantage: FloatArray) -> FloatArray:
         return softmax_of_claims(block, self._log_ratio(block, advantage))

@@ -100,7 +100,7 @@ class TwoEstimates(Algorithm[Errors]):
         return wrong, facts, np.count_nonzero(block.known_of_fact != UNKNOWN)
 
     def learn(self, state: Errors, total: Tally) -> Errors:
-        """Learn the errors, stretched; flip all of them if claims err more often than not.
+        """Learn the errors, stretched towards [0, 1]; flip all of them if most claims seem wrong.
 
         With known truths nothing is flipped, since they show the right direction.
         """

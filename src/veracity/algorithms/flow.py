@@ -152,13 +152,19 @@ class Flow(NamedTuple):
         return _machine(self.settled, self.machine.is_fixed)
 
 
-def start(machine: Machine, learning_rate: float, decay: float, rounds: int) -> Flow:
+def start(
+    machine: Machine, learning_rate: float, decay: float, rounds: int, share_new: float
+) -> Flow:
     """Start at the prior; the total time is the sum of the steps of all rounds.
 
     Σ_n rate exp(-decay n) = rate (1 - exp(-decay rounds)) / (1 - exp(-decay)).
+
+    An update starts at the place that earlier claims led to. Its time is the share of the claims
+    that are new: n claims for a time T move a source as far as n + m claims for T n / (n + m), and
+    the rest of T is still to go.
     """
     share = np.expm1(-decay * rounds) / np.expm1(-decay) if decay > 0.0 else float(rounds)
-    return Flow(machine, _place(machine), 0.0, 0.0, float(learning_rate * share))
+    return Flow(machine, _place(machine), 0.0, 0.0, float(learning_rate * share * share_new))
 
 
 # --- a sweep --------------------------------------------------------------------------------------

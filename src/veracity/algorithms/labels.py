@@ -178,7 +178,7 @@ def _rows_to_one(counts: FloatArray) -> FloatArray:
 
 
 class Coins(NamedTuple):
-    """Accuracy of each source; ``share[k]``: P(label k is true); the log-likelihood of both."""
+    """Accuracy of each source, P(label k is true) in ``share[k]``, and their log-likelihood."""
 
     accuracy: BySource
     share: FloatArray

@@ -106,6 +106,8 @@ class RBM(NamedTuple):
     """Largest move of a rate that may be chance; rounds stop if no rate moves by more."""
     flow: Flow | None = None
     """State of the flow; None if training uses batches."""
+    share_new: float = 1.0
+    """Share of the claims that were not learned from before: of the time that a flow takes."""
 
     def at(self, machine: Machine) -> RBM:
         """Return the state with the biases and weights that a kernel has reached."""
@@ -253,6 +255,10 @@ class LTDRBM(Algorithm[RBM]):
             share, noise_floor = min(_enough(survey) * self._facts_in_one, 1.0), NOISE_FLOOR
         return RBM(a, w, prior.is_fixed, b_global, share, survey.single_truth, noise_floor)
 
+    def resume(self, state: RBM, survey: Survey, prior: PriorRates) -> RBM:
+        """Return the machine reached so far, to be trained in proportion to what is new."""
+        return self.grow(state, survey.names)._replace(share_new=survey.share_new)
+
     def phases(self, state: RBM) -> tuple[Phase[RBM], ...]:
         """Return rounds of mini-batches, and a count if rounds look at some items; or sweeps."""
         if state.is_fixed.all():
@@ -343,7 +349,10 @@ class LTDRBM(Algorithm[RBM]):
         """Follow the flow up to where the next sweep looks."""
         flow = state.flow
         if flow is None:
-            flow = start_flow(state.machine, self.learning_rate, self.decay, self.max_rounds)
+            rounds = self.max_rounds
+            flow = start_flow(
+                state.machine, self.learning_rate, self.decay, rounds, state.share_new
+            )
         moved = learn_flow(flow, Sums(*total))
         return state.at(moved.machine)._replace(flow=moved)
 

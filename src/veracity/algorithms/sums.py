@@ -82,7 +82,7 @@ class Sums(Algorithm[Standing]):
         trusts give t times the beliefs (Investment: t^g times).
         """
         steps = Step(self.tally_largest, self.learn_largest), Step(self.tally, self.learn)
-        return (Phase("rounds", steps, self.change, min_rounds=self.max_rounds),)
+        return (Phase("rounds", steps, self.change, min_rounds=self.max_rounds, keeps_rounds=True),)
 
     def tally_largest(self, block: Block, state: Standing, turn: Turn) -> Tally:
         """Find the largest belief; those of the first round are not divided."""
@@ -103,7 +103,8 @@ class Sums(Algorithm[Standing]):
         else:
             belief = self.belief_from(block, state)
         belief = Sides(belief.fact / state.largest, belief.denial / state.largest)
-        return (self.pay(block, clamp_sides(block, belief, state.has_denials), state),)
+        paid = self.pay(block, clamp_sides(block, belief, state.has_denials), state)
+        return (paid * state.largest,)  # undivided, so that tallies of earlier claims add up
 
     def learn(self, state: Standing, total: Tally) -> Standing:
         """Learn the trusts, the largest being one."""
@@ -127,8 +128,8 @@ class Sums(Algorithm[Standing]):
         return Weights("share", stake, power=power)
 
     def resume(self, state: Standing, survey: Survey, prior: PriorRates) -> Standing:
-        """Go on from the trusts reached so far, with the claims of all."""
-        return self.grow(state, survey.names)._replace(n_claims=survey.claims_of_source)
+        """Start again with the claims of all: every round adds what it paid for earlier claims."""
+        return self.start(survey, prior)
 
     def stake(self, state: Standing) -> FloatArray:
         """Return the stake of a source in each of its claims: its trust."""

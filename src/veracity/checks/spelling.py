@@ -26,7 +26,7 @@ RARELY_SPELT, ODDLY_SPELT, OFTEN_SPELT = 0.01, 0.05, 0.2
 and the share that is serious."""
 
 FEWEST_LETTERS = 4
-"""Length of names up to which one letter less makes another word."""
+"""Longest name that is another word without one of its letters, such as late and lat."""
 
 MOST_SPELLINGS = 100
 """Number of different values above which an attribute does not have labels."""

@@ -95,7 +95,7 @@ def _of_a_fit(command: Any) -> Any:
 
 @click.command(cls=Command, epilog=example("veracity judge run/ new.csv --out judged/"))
 @_of_a_fit
-def judge(run: Path, paths: tuple[str, ...], **options: Any) -> None:
+def judge(run: str, paths: tuple[str, ...], **options: Any) -> None:
     """Judge new claims with what a run has learned; learn nothing.
 
     RUN is the folder of a result. PATH is what discover takes. A source that is not in the run
@@ -105,23 +105,32 @@ def judge(run: Path, paths: tuple[str, ...], **options: Any) -> None:
 
 
 @click.command(cls=Command, epilog=example("veracity update run/ new.csv --out updated/"))
+@takes("withdrawn", "half_life", "settle")
 @_of_a_fit
-def update(run: Path, paths: tuple[str, ...], **options: Any) -> None:
+def update(run: str, paths: tuple[str, ...], **options: Any) -> None:
     """Judge new claims, and learn from them.
 
-    RUN is the folder of a result. PATH is what discover takes. The old claims are not needed. The
-    result lists the new claims; the ratings of the sources are learned from old and new claims.
+    RUN is the folder of a result. PATH is what discover takes. The result lists the items of the
+    new claims, with the old claims on them; the ratings of the sources are learned from all claims.
     """
     _again("update", run, paths, **options)
 
 
-def _again(name: str, run: Path, paths: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+def _again(
+    name: str,
+    run: str,
+    paths: tuple[str, ...],
+    *,
+    as_json: bool,
+    settle: bool = False,
+    **options: Any,
+) -> None:
     """Pass new claims to what a run has learned, and show the answer."""
     from veracity.api import open_claims
     from veracity.result import load
     from veracity.show.terminal import at_work
 
-    described = (options["source_features"], options["item_features"])
+    described = (options["source_features"], options["item_features"], options.get("withdrawn"))
     target = _checked_target(options, (*paths, *described))
     fitted = load(run).fitted
     if fitted is None:
@@ -130,6 +139,9 @@ def _again(name: str, run: Path, paths: tuple[str, ...], *, as_json: bool, **opt
     with at_work() as progress:
         claims = open_claims(chosen_claims(paths), engine, like=fitted, **how)
         result = getattr(fitted, name)(claims, engine=engine, progress=progress, **options)
+        if settle:
+            least = options["min_plausibility"]
+            result = result.fitted.settle(min_plausibility=least, engine=engine, progress=progress)
     _write_and_show(result, *target, as_json=as_json)
 
 
@@ -256,6 +268,7 @@ def _checked_target(
     from veracity.result.tables import DATABASE_TABLES
 
     out, force = options.pop("out"), options.pop("force")
+    out = out if out is None or "://" in out else Path(out)
     if isinstance(out, str):
         check_tables(out, list(DATABASE_TABLES), None, force=force)
     elif out is not None and is_table_file(out):

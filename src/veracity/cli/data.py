@@ -85,8 +85,8 @@ def demo(out: Path | None, force: bool) -> None:
 )
 @option("out", required=True, metavar="FOLDER", help="Folder to write to.")
 @option("parameters", help="A setting, see below; may be given repeatedly.")
-@takes("is_random", "force")
-def generate(out: Path, parameters: tuple[str, ...], is_random: bool, force: bool) -> None:
+@takes("force")
+def generate(out: Path, parameters: tuple[str, ...], force: bool) -> None:
     """Draw random claims with known truth, to try things out.
 
     Writes claims, truth, sources (how each behaves) and copied (claims that were copied, and from
@@ -95,31 +95,21 @@ def generate(out: Path, parameters: tuple[str, ...], is_random: bool, force: boo
     from dataclasses import asdict
 
     from veracity.io.atomic import atomic_folder, check_can_write
-    from veracity.printing import counted, did_you_mean
-    from veracity.synthetic import Ranges, Synthetic
+    from veracity.printing import counted
+    from veracity.synthetic import Synthetic
 
     check_can_write(out, force=force, marker=SYNTHETIC_FILE)
     settings = pairs_of(parameters, "--set")
     seed = seed_of(settings) or 0
-    usual: dict[str, Any] = {one.name: one.default for one in fields(Synthetic)}
-    given = dict[str, Any]()
+    known, given = {one.name: one for one in fields(Synthetic)}, dict[str, Any]()
     for name, text in settings.items():
-        if name not in usual:
-            near = did_you_mean(name, tuple(usual)) or f"there are {', '.join(usual)} and seed"
-            raise click.UsageError(f"--set: there is no setting '{name}'; {near}")
-        kind = type(usual[name])
-        try:
-            given[name] = kind(text)
-        except ValueError:
-            what = "a whole number" if kind is int else "a number"
-            raise click.UsageError(f"--set {name} must be {what}, got {text!r}") from None
-    drawn_parameters = Ranges().draw(seed, **given) if is_random else Synthetic(**given)
-    drawn = drawn_parameters.draw(seed)
+        _set(known, given, f"{name}={text}")
+    drawn = Synthetic(**given).draw(seed)
     with atomic_folder(out, force=force, marker=SYNTHETIC_FILE) as folder:
         for name, table in drawn._asdict().items():
             table.write_parquet(folder / f"{name}.parquet")
         files = sorted(path.name for path in folder.iterdir())
-        made = {"veracity": __version__, "seed": seed, **asdict(drawn_parameters), "files": files}
+        made = {"veracity": __version__, "seed": seed, **asdict(Synthetic(**given)), "files": files}
         (folder / SYNTHETIC_FILE).write_text(json.dumps(made, indent=2), encoding="utf-8")
     claims, items = counted(len(drawn.claims), "claim"), counted(len(drawn.truth), "item")
     click.echo(f"{claims} about {items} written to {out}")
@@ -225,7 +215,7 @@ def _set(known: dict[str, Field[Any]], values: dict[str, Any], text: str) -> Non
     name, _, key = name.strip().partition(".")
     if not equals or name not in known:
         raise click.UsageError(
-            f"'{text}' is no setting of this study; there are NAME=VALUE for {', '.join(known)}"
+            f"'{text}' is no setting; there are NAME=VALUE for {', '.join(known)}"
         )
     make = known[name].default_factory
     usual = known[name].default if make is MISSING else make()
@@ -244,8 +234,10 @@ def _value(text: str, usual: object) -> object:
         if text not in ("yes", "no"):
             raise ValueError(text)
         return text == "yes"
-    if isinstance(usual, int | float):
-        return _number(text)
+    if isinstance(usual, int):
+        return int(text)
+    if isinstance(usual, float):
+        return float(text)
     if isinstance(usual, tuple):
         is_number = bool(usual) and isinstance(usual[0], int | float)
         return tuple(_number(one) if is_number else one.strip() for one in text.split(","))

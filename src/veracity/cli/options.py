@@ -78,24 +78,6 @@ def example(command: str) -> str:
 # --- types and callbacks --------------------------------------------------------------------------
 
 
-class RunFolder(click.Path):
-    """Type of the folder of a result; raises an error for the address of a database."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path of the folder."""
-        if "://" in str(value):
-            importlib.import_module("veracity.result").load(value)
-        return super().convert(value, param, ctx)
-
-
-class Target(click.Path):
-    """Type of a folder, a file, or the address of a database, which is left as typed."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a path, or the text of an address."""
-        return value if "://" in str(value) else super().convert(value, param, ctx)
-
-
 class AlgorithmOption(click.Option):
     """Option that takes the name of an algorithm; its help lists all names."""
 
@@ -103,6 +85,11 @@ class AlgorithmOption(click.Option):
         """Return the help of the option, including the algorithms of other packages."""
         record = super().get_help_record(ctx)
         return record and (record[0], f"{record[1]} There are {', '.join(algorithms())}.")
+
+
+def _half_life(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
+    """Return a number of claims as a number; the library reads times."""
+    return int(value) if value is not None and value.isdecimal() else value
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str] | None:
@@ -179,7 +166,7 @@ ALL = "yes"
 OTHERS = "Options"
 """Group of the options that all commands have, such as ``--help``."""
 
-FLAGS = {"as_json": "--json", "is_random": "--random", "parameters": "--set"}
+FLAGS = {"as_json": "--json", "parameters": "--set"}
 """Names of options that differ from the names of their parameters in Python."""
 
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
@@ -281,12 +268,22 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "type": PROBABILITY, "metavar": "P",
             "help": "Leave the value empty where it is less plausible than this.",
         },
+        "withdrawn": {
+            "metavar": "CLAIMS",
+            "help": "Claims to take back: all that the source of a row claims of its item.",
+        },
+        "half_life": {
+            "callback": _half_life, "metavar": "N|TIME",
+            "help": "What was learned before counts half after N new claims, or after a time such "
+            "as 1d or 12h, if claims have times.",
+        },
+        "settle": {
+            "is_flag": True,
+            "help": "Then learn again from all claims at hand; the result lists all of them.",
+        },
         "seed": {
             "type": click.IntRange(min=0), "metavar": "N",
             "help": "Seed of what is drawn at random.",
-        },
-        "is_random": {
-            "is_flag": True, "help": "Draw what is not set, as study synthetic does.",
         },
         "budget": {
             "type": click.IntRange(min=1), "default": 10, "show_default": True, "metavar": "N",
@@ -381,11 +378,11 @@ CLAIMS = ("kind", *TABLE, "normalise", "no_value")
 LOCAL = ("threads", "memory", "spill")
 ENGINE = ("engine", "master", *LOCAL)
 
-run_argument = click.argument("run", type=RunFolder(path_type=Path))
+run_argument = click.argument("run")
 claims_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 result_option = option(
     "out",
-    type=Target(path_type=Path),
+    type=str,
     metavar="RUN|FILE|ADDRESS",
     help=f"Folder to write the result to; or a file for the truths alone: {ENDINGS}; or the "
     "address of a database for its tables, with #SCHEMA behind it if wanted.",

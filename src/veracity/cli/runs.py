@@ -11,10 +11,9 @@ from veracity.cli.options import ENDINGS, Command, example, option, run_argument
 from veracity.errors import ParameterError
 
 FIGURE_NAMES = (
-    "sources", "agreement", "confusions", "plausibility", "trace", "calibration", "accuracy",
-    "decision",
+    "sources", "agreement", "confusions", "plausibility", "calibration", "accuracy", "decision",
 )  # fmt: skip
-"""Names of figures, copied here so that ``--help`` need not load the library. A test compares."""
+"""Names of figures: the methods of `result.plot`."""
 
 NEEDS_TRUTH = ("calibration", "accuracy")
 
@@ -24,7 +23,7 @@ NEEDS_TRUTH = ("calibration", "accuracy")
 @takes("budget")
 @option("out", help=f"File for the questions, with an empty column for answers: {ENDINGS}.")
 @takes("force", "as_json")
-def ask(run: Path, budget: int, out: Path | None, force: bool, as_json: bool) -> None:
+def ask(run: str, budget: int, out: Path | None, force: bool, as_json: bool) -> None:
     """Draw the items to look up next.
 
     RUN is the folder of a result. Items whose answer is in doubt are drawn more often. Write the
@@ -65,7 +64,7 @@ def ask(run: Path, budget: int, out: Path | None, force: bool, as_json: bool) ->
 @click.command(cls=Command, epilog=example("veracity estimate run/ --enough 0.95"))
 @run_argument
 @takes("enough", "as_json")
-def estimate(run: Path, enough: float | None, as_json: bool) -> None:
+def estimate(run: str, enough: float | None, as_json: bool) -> None:
     """Estimate the accuracy on the items that were not looked up.
 
     RUN is the folder of a result that got at least twenty answers to drawn questions as --known.
@@ -82,7 +81,7 @@ def estimate(run: Path, enough: float | None, as_json: bool) -> None:
 @click.argument("entity")
 @click.argument("attribute", required=False)
 @takes("as_json")
-def explain(run: Path, entity: str, attribute: str | None, as_json: bool) -> None:
+def explain(run: str, entity: str, attribute: str | None, as_json: bool) -> None:
     """Explain why an item has its value.
 
     Shows who claims what, how accurate they are, and how much each claim weighs. RUN is the folder
@@ -99,7 +98,7 @@ def explain(run: Path, entity: str, attribute: str | None, as_json: bool) -> Non
 @run_argument
 @click.argument("truth")
 @takes("columns", "encoding", "threshold", "tolerance", "as_json")
-def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:
+def evaluate(run: str, truth: str, as_json: bool, **options: Any) -> None:
     """Compare a result with known truths.
 
     RUN is the folder of a result. TRUTH has columns entity, attribute and value, or fact and claim.
@@ -114,10 +113,10 @@ def evaluate(run: Path, truth: str, as_json: bool, **options: Any) -> None:
 
 @click.command(cls=Command, epilog=example("veracity diff yesterday/ today/"))
 @run_argument
-@click.argument("other", type=click.Path(path_type=Path))
+@click.argument("other")
 @option("out", help=f"File for the items that changed: {ENDINGS}.")
 @takes("force", "as_json")
-def diff(run: Path, other: Path, out: Path | None, force: bool, as_json: bool) -> None:
+def diff(run: str, other: str, out: Path | None, force: bool, as_json: bool) -> None:
     """Show what has changed from one run to another, and why.
 
     RUN and OTHER are folders of results, the earlier one first. Items changed because there are new
@@ -151,7 +150,7 @@ def diff(run: Path, other: Path, out: Path | None, force: bool, as_json: bool) -
 )
 @takes("truth", "entity", "attribute", "theme", "force")
 def plot(
-    run: Path,
+    run: str,
     what: str,
     out: Path,
     truth: str | None,
@@ -163,30 +162,28 @@ def plot(
 
     RUN is the folder of a result. WHAT is one of sources (their accuracy), agreement (which sources
     agree), confusions (which labels a source mixes up), plausibility (how sure the answer is),
-    trace (the change of each round), calibration and accuracy (against known truths), and decision
-    (why an item has its value).
+    calibration and accuracy (against known truths), and decision (why an item has its value).
     """
     from veracity.result import load
     from veracity.show.figures.base import check_figure
 
     check_figure(out, force=force)
     arguments = _arguments(what, truth, item)
-    figure = load(run).plot.draw(what, theme=theme, **arguments)
+    figure = getattr(load(run).plot, what)(theme=theme, **arguments)
     click.echo(f"drawn in {figure.save(out, force=force)}")
 
 
 def _arguments(what: str, truth: str | None, item: dict[str, str | None]) -> dict[str, Any]:
-    """Return the arguments of this figure; refuse missing and unused options."""
-    needs_truth, needs_item = what in NEEDS_TRUTH, what == "decision"
-    if needs_truth and truth is None:
-        raise ParameterError(f"plot {what} needs known truths: --truth TRUTH")
-    if needs_item and item["entity"] is None:
+    """Return the arguments of this figure; raise an error if one is missing."""
+    if what in NEEDS_TRUTH:
+        if truth is None:
+            raise ParameterError(f"plot {what} needs known truths: --truth TRUTH")
+        return {"truth": truth}
+    if what != "decision":
+        return {}
+    if item["entity"] is None:
         raise ParameterError("plot decision needs an item: --entity E, and --attribute A if any")
-    if truth is not None and not needs_truth:
-        raise ParameterError(f"plot {what} has no use for --truth; leave it out")
-    if not needs_item and any(name is not None for name in item.values()):
-        raise ParameterError(f"plot {what} has no use for --entity and --attribute; leave them out")
-    return {"truth": truth} if needs_truth else item if needs_item else {}
+    return item
 
 
 @click.command(
@@ -195,7 +192,7 @@ def _arguments(what: str, truth: str | None, item: dict[str, str | None]) -> dic
 @run_argument
 @option("out", required=True, help="The HTML file to write.")
 @takes("truth", "force")
-def report(run: Path, out: Path, truth: str | None, force: bool) -> None:
+def report(run: str, out: Path, truth: str | None, force: bool) -> None:
     """Write the result as one page that works offline.
 
     RUN is the folder of a result. The page says what was found and what speaks against it, which
@@ -216,7 +213,7 @@ def report(run: Path, out: Path, truth: str | None, force: bool) -> None:
 @run_argument
 @click.argument("file", type=click.Path(path_type=Path))
 @takes("table", "plausibility", "force")
-def export(run: Path, file: Path, table: str, plausibility: bool, force: bool) -> None:
+def export(run: str, file: Path, table: str, plausibility: bool, force: bool) -> None:
     """Write a table of a result as one file.
 
     RUN is the folder of a result. FILE is written as its ending says: .csv, .tsv, .xlsx, .json,

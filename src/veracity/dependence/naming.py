@@ -51,10 +51,10 @@ LEAST_COPIED = 0.3
 """Smallest share of its claims that one source of a pair seems to have copied from the other."""
 
 FALSE_ALARMS = 0.01
-"""Bound on the probability that chance agreement makes any pair a suspect."""
+"""Largest probability that agreement by chance makes any pair a suspect."""
 
 MISTAKES_BY_CHANCE = 0.05
-"""Bound on the probability that any suspected pair shares its mistakes by chance."""
+"""Largest probability that any suspected pair shares its mistakes by chance."""
 
 ALLOWANCE = 1.3
 """Factor by which expected mistakes are raised, since a wrong vote makes all sources that
@@ -82,7 +82,8 @@ PER_MEMBER, PER_PAIR = 0.25, 1.0
 """Log-likelihood that a family must gain per member, and per pair and log of its copied share."""
 
 USUAL_VALUES = 4.0
-"""Prior number of wrong values per item: one in this many pairs of errors on open values agrees."""
+"""Assumed number of wrong values per item, before claims are counted: two errors on open values are
+the same value once in this many cases."""
 
 USUAL_CLAIMS = 8.0
 """Weight, in pseudo-claims, of the mean confusions of all sources."""
@@ -91,17 +92,17 @@ USUAL_ITEMS = 10.0
 """Weight, in items, of the mean u of all sources."""
 
 LEAST_RATE = 0.02
-"""Expected agreement is at least so far from 0 and 1."""
+"""Smallest distance of an expected agreement from 0 and 1."""
 
 USUAL_VARIANCE = 0.2
-"""About the variance of an agreement on one item, p (1 - p), for most p."""
+"""Approximate variance of the agreement on one item: p (1 - p), for usual shares p of agreement."""
 
 ROUNDS, AT_REST, MOST_STEP = 60, 1e-3, 0.1
 """Most rounds of a fit, the move below which it ends, and the largest move of a round."""
 
 
 class Meetings(NamedTuple):
-    """Counts of a first look."""
+    """Counts of the first pass over the claims."""
 
     both: FloatArray
     """[slot, slot]: items that both cover."""
@@ -143,9 +144,9 @@ class Mistakes(NamedTuple):
     said: FloatArray
     """[slot, class, label]: claims of a slot; of open values, 1 for all losing values."""
     losing: float
-    """Number of pairs of losing voices on the same item."""
+    """Number of pairs of sources that both lose the vote on an item, over all items."""
     alike: float
-    """Number of pairs of losing voices with the same value."""
+    """Number of these pairs in which both voices have the same value."""
 
 
 class Naming(NamedTuple):
@@ -159,6 +160,8 @@ class Naming(NamedTuple):
     pairs: Copies
     suspects: Suspects | None = None
     """Suspects of the first pass, until the second."""
+    searched: float = 0.0
+    """Number of claims when pairs were searched for."""
 
     @classmethod
     def unseen(cls, n_claims: FloatArray, n_labels: int) -> Naming:
@@ -253,7 +256,7 @@ def _drawn(block: Block, naming: Naming) -> Block:
 
 
 class _Seen(NamedTuple):
-    """[slot, slot]: items of both, the share on which they agree, and that of guesses, b."""
+    """Tables [slot, slot]: shared items, share of agreement, and expected share if both guess."""
 
     both: FloatArray
     agreement: FloatArray
@@ -403,7 +406,10 @@ def _variance(n: FloatArray, fit: _Fit) -> FloatArray:
 
 
 def _linked(likeness: FloatArray) -> list[tuple[int, ...]]:
-    """List the groups of average linkage, the closest first, but those that leave two or fewer."""
+    """List the groups of average linkage, the closest first.
+
+    Groups that leave two sources or fewer outside are left out.
+    """
     n = len(likeness)
     likeness = np.where(np.eye(n) > 0.0, -np.inf, likeness)
     members: dict[int, tuple[int, ...]] = {i: (i,) for i in range(n)}
@@ -423,7 +429,7 @@ def _linked(likeness: FloatArray) -> list[tuple[int, ...]]:
 def _beyond_others(
     groups: list[tuple[int, ...]], seen: _Seen, left: BoolArray, c: float
 ) -> FloatArray:
-    """Return by how many standard errors each group agrees too well, 0 if it copies too little.
+    """Return by how many standard errors each group agrees too well; 0 if it copies too little.
 
     Beyond guesses, agreement within a group is c + (x - c)^2 / (o - c): x is how often the group
     agrees with others, and o how often these agree among themselves.

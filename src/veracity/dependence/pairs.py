@@ -40,6 +40,10 @@ class PairCounts(NamedTuple):
     key: IntArray
     n_shared: IntArray
 
+    def __neg__(self) -> PairCounts:
+        """Return counts that take these out of others."""
+        return self._replace(n_shared=-self.n_shared)
+
     def __add__(self, other: PairCounts) -> PairCounts:  # type: ignore[override]
         """Return the sum of both counts."""
         other = PairCounts(*other)  # it may have been kept as a plain tuple

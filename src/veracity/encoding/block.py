@@ -23,7 +23,7 @@ SAME = 9
 sum, which other processors round differently."""
 
 NO_NUMBERS: FloatArray = np.empty(0)
-"""The numbers of facts that are not numbers."""
+"""Empty array, for blocks whose facts are not numbers."""
 
 NO_MARKS: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
 

@@ -114,7 +114,8 @@ def encode(
     if table.n_rows > MAX_CLAIMS_NUMPY:
         release_memory()
     names, notes = Names.of(found.names), found.counts.notes(found.names)
-    return Encoded(table.kind, names, PartitionsInMemory(found.parts), notes)
+    until = max(table.until, found.counts.repeats.until)
+    return Encoded(table.kind, names, PartitionsInMemory(found.parts), notes, until)
 
 
 def _with_progress(

@@ -43,13 +43,13 @@ class SortedNames(NamedTuple):
 
     @property
     def n_merged(self) -> int:
-        """Count the spellings of a value that has another one."""
+        """Return the number of spellings beyond the first one of each value."""
         n_values = int(self.value_of_spelling[-1]) + 1 if len(self.spellings) else 0
         return len(self.spellings) - n_values
 
     @property
     def values(self) -> pl.Series:
-        """Return each value by its first spelling."""
+        """Return the first spelling of each value."""
         if not self.n_merged:
             return self.spellings
         return self.spellings.filter(np.diff(self.value_of_spelling, prepend=-1) > 0)

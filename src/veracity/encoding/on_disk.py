@@ -56,15 +56,15 @@ from veracity.workers import ordered_map
 Tell = Callable[[str, int, int], None]
 
 BYTES_PER_ROW = 250
-"""Memory for each row of a partition while it is encoded, including its strings."""
+"""Bytes of memory for each row of a partition while it is encoded, including its strings."""
 
 USUAL_TEXT = 56
-"""Bytes of text of a row for which that is enough; longer text is in memory several times."""
+"""Bytes of text per row for which `BYTES_PER_ROW` is enough. Of longer text there are copies."""
 
 SHARE_OF_PARTS = 0.3
 SHARE_OF_ROWS = 0.06
-"""Shares of the memory: for partitions during encoding, and for rows before they are written
-(several batches at a time, with copies)."""
+"""Shares of the memory: one for partitions during encoding; one for rows before they are written,
+which are several batches with their copies."""
 
 ENOUGH_OF_ROWS = 1 << 20
 """About how many bytes of rows wait for each partition, if that is less: to touch fresh memory
@@ -180,7 +180,8 @@ def encode_on_disk(
     writer.renumber(names)
     notes = (*counts.notes(names), _note(table, budget.memory))
     n_unnumbered = rows.names.n_unnumbered or union.n_unnumbered
-    return Encoded(table.kind, Names.of(names, n_unnumbered), parts, notes)
+    until = max(table.until, counts.repeats.until)
+    return Encoded(table.kind, Names.of(names, n_unnumbered), parts, notes, until)
 
 
 def _note(table: Claims, memory: int) -> str:

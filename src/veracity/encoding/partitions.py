@@ -21,6 +21,7 @@ from veracity.encoding.names import Names, Places, marks_of
 from veracity.io.lazy import LazyTable
 from veracity.io.memory import claims_that_fit
 from veracity.kernels.reference import in_groups
+from veracity.reading.clean import NO_TIME
 from veracity.reading.roles import Kind, numbers_in
 
 CLAIMS_PER_BLOCK = 1 << 19
@@ -128,7 +129,11 @@ class MarkedItems:
 
     def has(self, marks: NDArray[np.uint32]) -> BoolArray:
         """Return True for marks that equal the mark of one of these items."""
-        return _are_among(marks, self.marks)
+        begins = np.zeros(1 << 16, dtype=np.bool_)  # most marks begin otherwise: a quick no
+        begins[self.marks >> np.uint32(16)] = True
+        found = begins[marks >> np.uint32(16)]
+        found[found] = _are_among(marks[found], self.marks)
+        return np.asarray(found)
 
     def may_be_in(self, marks_in_order: NDArray[np.uint32]) -> bool:
         """Return True if any of these items has one of the marks."""
@@ -218,43 +223,41 @@ class PartitionsInMemory(tuple[Partition, ...]):
         """Return tables that are made when they are asked for; of one partition, at once."""
         if len(self) == 1:
             return [make(self[0], answers[0], name) for name in names]
-        return [TableInMemory(name, make, self, answers, n) for name, n in names.items()]
+        return tables_in_chunks(self, make, answers, names)
 
 
 def tables_in_chunks(
     parts: Sequence[Partition], make: Make, answers: Sequence[Any], names: Mapping[str, int]
 ) -> list[LazyTable]:
     """Return tables with a chunk for each partition, which is made when it is used."""
-
-    def chunk(name: str, number: int) -> pl.DataFrame:
-        return make(parts[number], answers[number], name)
-
-    return [
-        LazyTable(name, functools.partial(chunk, name), len(parts), n) for name, n in names.items()
-    ]
+    return [PartitionTable(name, make, parts, answers, n) for name, n in names.items()]
 
 
-class TableInMemory(LazyTable):
-    """Table of partitions in memory, written chunk by chunk, and stored after `collect`."""
-
-    is_kept = True
+class PartitionTable(LazyTable):
+    """Table of partitions: of those in memory, chunks are made side by side, and stored."""
 
     def __init__(
-        self, name: str, make: Make, parts: PartitionsInMemory, answers: Sequence[Any], n_rows: int
+        self, name: str, make: Make, parts: Sequence[Partition], answers: Sequence[Any], n_rows: int
     ) -> None:
         super().__init__(name, self._chunk, len(parts), n_rows)
         self._table, self._parts, self._answers = make, parts, answers
+        self.is_kept = isinstance(parts, PartitionsInMemory)
 
     def _chunk(self, number: int) -> pl.DataFrame:
         return self._table(self._parts[number], self._answers[number], self.name)
 
     def each(self, work: Callable[[pl.DataFrame], Any]) -> Iterator[Any]:
-        """Yield the result of a function for each chunk, in order; chunks run in parallel."""
+        """Yield the result of a function for each chunk, in order."""
+        if not self.is_kept:
+            yield from super().each(work)
+            return
         with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
             yield from pool.map(lambda number: work(self._chunk(number)), range(self.n_chunks))
 
     def collect(self) -> pl.DataFrame:
-        """Return all rows, the chunks made side by side."""
+        """Return all rows."""
+        if not self.is_kept:
+            return super().collect()
         chunks: list[pl.DataFrame] = list(self.each(lambda chunk: chunk))
         return pl.concat(chunks)
 
@@ -270,6 +273,8 @@ class Encoded:
     names: Names
     parts: Partitions
     notes: tuple[str, ...] = field(default=())
+    until: float = NO_TIME
+    """Newest time of a claim."""
 
     @property
     def blocks(self) -> Sequence[Block]:

@@ -17,6 +17,9 @@ from veracity.trees import CountBySource
 class Largest(float):
     """A number of a tally that merges by taking the larger of two."""
 
+    stays = True
+    """Nothing can be taken out of it."""
+
     def __add__(self, other: float) -> Self:
         """Return the larger of the two."""
         return type(self)(max(float(self), float(other)))
@@ -90,6 +93,8 @@ class Survey(NamedTuple):
     kind: Kind
     names: Names
     counted: Counted
+    share_new: float = 1.0
+    """Share of the claims that an update looks at; the others were learned from before."""
 
     @property
     def n_sources(self) -> int:

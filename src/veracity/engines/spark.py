@@ -218,7 +218,7 @@ def _groups(sizes: dict[int, int]) -> Iterator[list[int]]:
 
 @dataclass(frozen=True)
 class BlocksOnSpark:
-    """Blocks on the executors, after some steps that changed them."""
+    """Blocks on the executors, and the steps that have changed them."""
 
     made: MadeParts
     steps: tuple[tuple[str, Any], ...]

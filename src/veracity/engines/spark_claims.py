@@ -51,7 +51,8 @@ from veracity.io.lazy import LazyTable
 from veracity.io.memory import BYTES_PER_CLAIM_HERE, SHARE_HERE, free_memory, require_memory
 from veracity.progress import Progress
 from veracity.reading.claims import Claims
-from veracity.reading.clean import checked_rows, lacking_notes, nothing_in
+from veracity.reading.clean import cleaned, lacking_notes, nothing_in, with_numbers
+from veracity.reading.plan import plain
 from veracity.reading.roles import Kind, numbers_in
 from veracity.reading.spark import SparkClaims
 from veracity.trees import merged
@@ -190,8 +191,11 @@ def _made(
         if not frames:
             return None
         number, n_rows = int(frames[0][PART][0]), sum(map(len, frames))
-        read_as = kind if rewriting is None else "categorical"
-        rows, n_lacking = checked_rows(pl.concat(frames).drop(PART), read_as, origin)
+        are_read = kind == "numeric" and rewriting is None
+        rows = pl.concat(frames).drop(PART)
+        rows = rows.select(plain(name, dtype) for name, dtype in rows.schema.items())
+        rows, n_lacking = cleaned(rows, origin)
+        rows = with_numbers(rows, origin) if are_read else rows
         if rewriting is not None:
             rows = rewriting.of(rows)
         found = encode_partition(

@@ -86,7 +86,7 @@ SCALES = {"softmax": "log-odds", "sigmoid": "log-odds", "estimate": "numbers"}
 
 
 def explain(result: Result, entity: object, attribute: object = None) -> Why:
-    """Explanation of the values of an entity's items, of one item, or of a binary fact."""
+    """Explain the values of an entity's items, of one item, or of a binary fact."""
     of_entity = f"'{entity}'" if attribute is None else f"'{attribute}' of '{entity}'"
     is_alone = attribute is None or bool(result.run.rules)  # rules need the whole entity
     named = ItemsNamed(str(entity), None if is_alone else str(attribute))
@@ -309,27 +309,28 @@ def _of_all_items(parts: list[pl.DataFrame]) -> pl.DataFrame:
 def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the estimate, and the contribution of each claim: its share times its number.
 
-    Known biases of sources are subtracted first.
+    Known biases of sources are subtracted first. Without weights, the best sources come first.
     """
-    if item.weights is None:
-        return _unweighed_numbers(result, item, truth)
-    number = item.block.number_of_fact[item.fact_of_claim]
-    share, prior_share = _shares_of_claims(item, item.weights)
+    number, weights = item.block.number_of_fact[item.fact_of_claim], item.weights
+    told = result.tables.sources.select("source", "deviation")[item.source_of_claim]
+    shift, prior = np.zeros(len(number)), None
+    if weights is None:
+        share = weight = np.full(len(number), np.nan)
+        deviation = told["deviation"].fill_null(np.inf).to_numpy()
+        order: IntArray = np.argsort(np.round(deviation, SAME), kind="stable")
+    else:
+        share, prior_share = _shares_of_claims(item, weights)
+        prior = prior_share * _centre(number, weights)
+        shift = shift if weights.shift_of_claim is None else weights.shift_of_claim
+        weight, order = share * difference(number, shift), heaviest_first(share)
     keys = truth.select(pl.col("^(entity|attribute)$"))
+    score = pl.lit(None, pl.Float64) if weights is None else truth["value"]
     values = keys.with_columns(
         truth.select("value", "uncertainty"),
-        score=truth["value"],
-        prior=pl.lit(prior_share * _centre(number, item.weights)),
-        supporters=pl.lit(len(number)),
-    )
-    shift = item.weights.shift_of_claim
-    if shift is None:
-        shift = np.zeros(len(number))
-    weight = share * difference(number, shift)
-    order = heaviest_first(share)
+        score=score, prior=pl.lit(prior, pl.Float64), supporters=pl.lit(len(number)),
+    )  # fmt: skip
     shown, rest = order[:MOST_ROWS], order[MOST_ROWS:]
-    told = result.tables.sources.select("source", "deviation")[item.source_of_claim[shown]]
-    rows = told.with_columns(
+    rows = told[shown].with_columns(
         claimed=number[shown], share=share[shown], weight=weight[shown], bias=shift[shown],
         claims=pl.lit(1, pl.Int64),
     )  # fmt: skip
@@ -337,29 +338,7 @@ def _numbers(result: Result, item: Item, truth: pl.DataFrame) -> tuple[pl.DataFr
     if len(rest):
         sums = {"share": [share[rest].sum()], "weight": [weight[rest].sum()]}
         rows = pl.concat([rows, pl.DataFrame({**sums, "claims": [len(rest)]})], how="diagonal")
-    return values, pl.concat([keys[[0] * len(rows)], rows.select(columns)], how="horizontal")
-
-
-def _unweighed_numbers(
-    result: Result, item: Item, truth: pl.DataFrame
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the estimate and the claims, the best sources first, where weights are not known."""
-    nothing = pl.lit(None, pl.Float64)
-    keys = truth.select(pl.col("^(entity|attribute)$"))
-    number = item.block.number_of_fact[item.fact_of_claim]
-    values = keys.with_columns(
-        truth.select("value", "uncertainty"),
-        score=nothing, prior=nothing, supporters=pl.lit(len(number)),
-    )  # fmt: skip
-    told = result.tables.sources.select("source", "deviation")[item.source_of_claim]
-    best_first = np.argsort(told["deviation"].fill_null(np.inf).round(SAME), kind="stable")
-    rows = told.select(
-        "source", claimed=pl.Series(number), deviation="deviation", share=nothing, weight=nothing,
-        claims=pl.lit(1, pl.Int64),
-    )[best_first]  # fmt: skip
-    if len(rows) > MOST_ROWS:
-        rest = pl.DataFrame({"claims": [len(rows) - MOST_ROWS]})
-        rows = pl.concat([rows.head(MOST_ROWS), rest], how="diagonal")
+    rows = rows.select(columns).with_columns(pl.col("share", "weight").fill_nan(None))
     return values, pl.concat([keys[[0] * len(rows)], rows], how="horizontal")
 
 

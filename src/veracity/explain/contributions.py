@@ -68,7 +68,7 @@ class Item:
 
     @property
     def order(self) -> IntArray:
-        """The facts, the most plausible first; of equal ones, that with more supporters."""
+        """Return the facts, the most plausible first; of equal ones, that with more supporters."""
         p, supporters = (self.facts[name].to_numpy() for name in ("plausibility", "supporters"))
         return np.lexsort((-supporters, -np.round(p, SAME)))
 
@@ -76,13 +76,13 @@ class Item:
 
     @cached_property
     def score(self) -> FloatArray:
-        """The score of each fact."""
+        """Return the score of each fact."""
         assert self.weights is not None
         return scores(self.block, self.weights) - self._left_out
 
     @cached_property
     def prior(self) -> FloatArray:
-        """The score of each fact before any claim."""
+        """Return the score of each fact before any claim."""
         assert self.weights is not None
         prior = np.asarray(self.weights.prior, dtype=np.float64)
         if self.weights.confusion is not None:

@@ -1,4 +1,4 @@
-"""Reasons in plain words."""
+"""Write the reasons for a value in plain words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Side(NamedTuple):
 
 
 def told_in_words(result: Result, item: Item, truths: pl.DataFrame) -> str:
-    """Why the item has its value."""
+    """Return why the item has its value, in sentences."""
     tell = {"categorical": _single, "multiple": _multiple, "binary": _binary, "numeric": _number}
     words: str = tell[result.kind](result, item, truths)
     return words
@@ -127,9 +127,9 @@ def _rival(item: Item, order: IntArray) -> int:
 def _parted(
     result: Result, item: Item, is_own: BoolArray, counts: FloatArray, verbs: tuple[str, str]
 ) -> tuple[Side, str]:
-    """Return the sources whose claims count for their value, and a clause on the others, if any.
+    """Return the sources whose claims support their value, and a clause on the other claimants.
 
-    A claim of a source that is mostly wrong makes its value less plausible.
+    The claim of a source that is mostly wrong makes its value less plausible.
     """
     is_against = is_own & (counts < -NEGLIGIBLE)
     if not is_against.any() or is_against[is_own].all():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -14,11 +15,13 @@ from numpy.typing import NDArray
 from veracity import trees
 from veracity.algorithms.base import Algorithm, Description
 from veracity.encoding.names import Names
+from veracity.encoding.partitions import Encoded
 from veracity.encoding.survey import Counted, Survey
 from veracity.fit.loop import Totals, prior_rates
 from veracity.logic.rules import Rules
 from veracity.printing import counted
 from veracity.progress import Progress
+from veracity.reading.clean import NO_TIME
 from veracity.reading.options import ReadArguments, Wide
 from veracity.reading.roles import Kind
 
@@ -49,6 +52,13 @@ class Fitted:
         The plans by which the tables of the claims were read.
     no_value
         Texts that mean "no value".
+    claims
+        The claims it was learned from, if they are at hand. Take them away with
+        ``dataclasses.replace(fitted, claims=None)`` to keep a few numbers per source only.
+    until
+        The newest time of these claims.
+    clock
+        The number of half-lives that have passed in updates.
     """
 
     algorithm: Algorithm[Any]
@@ -64,6 +74,9 @@ class Fitted:
     columns: Mapping[str, str] = field(default_factory=dict)
     no_value: Sequence[str] = ()
     plans: Sequence[Mapping[str, Any]] = ()
+    claims: Encoded | None = field(default=None, compare=False)
+    until: float = NO_TIME
+    clock: float = 0.0
 
     @property
     def likely_wide(self) -> Wide | None:
@@ -104,6 +117,8 @@ class Fitted:
         self,
         claims: object,
         *,
+        withdrawn: object | None = None,
+        half_life: int | timedelta | str | None = None,
         min_plausibility: float | None = None,
         source_features: object | None = None,
         item_features: object | None = None,
@@ -111,21 +126,51 @@ class Fitted:
         progress: Progress | None = None,
         **options: Unpack[ReadArguments],
     ) -> Result:
-        """Continue to learn from new claims; only the sums of the old ones are used.
+        """Continue to learn from new claims.
 
-        The result lists the new claims; its `fitted` has learned from all.
+        The items of new claims are judged again, with the earlier claims on them; of all other
+        items, only sums are used. A new claim of a source on an item replaces its earlier ones. The
+        result lists these items; its `fitted` has learned from all claims.
 
         Parameters
         ----------
+        withdrawn
+            Claims to take back, in any form that claims can have: all that the source of a row
+            claims of its item.
+        half_life
+            What was learned before counts half after as many new claims, or after this time, e.g.
+            ``"1d"``, ``"12h"`` or a timedelta, if claims have times. By default all claims count
+            alike.
         claims, min_plausibility, source_features, item_features, engine, progress, **options
             As for `judge`.
         """
         from veracity.api import update  # noqa: PLC0415 - the pipeline imports this module
 
         return update(
-            self, claims, min_plausibility=min_plausibility, source_features=source_features,
+            self, claims, withdrawn=withdrawn, half_life=half_life,
+            min_plausibility=min_plausibility, source_features=source_features,
             item_features=item_features, engine=engine, progress=progress, **options,
         )  # fmt: skip
+
+    def settle(
+        self,
+        *,
+        min_plausibility: float | None = None,
+        engine: Any = None,
+        progress: Progress | None = None,
+    ) -> Result:
+        """Learn again from all claims at hand, as `discover` would, without reading them.
+
+        Earlier claims are then judged by what later ones have shown. Half-lives do not count.
+
+        Parameters
+        ----------
+        min_plausibility, engine, progress
+            As for `discover`.
+        """
+        from veracity.api import settle  # noqa: PLC0415 - the pipeline imports this module
+
+        return settle(self, min_plausibility=min_plausibility, engine=engine, progress=progress)
 
     @cached_property
     def description(self) -> Description:
@@ -161,7 +206,10 @@ class Fitted:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all of it as arrays by name."""
         totals = {f"totals/{phase}": trees.plain(own) for phase, own in self.totals.items()}
-        parts = {"state": self.state, "counted": self.counted, **totals, "rounds": self.rounds}
+        parts = {
+            "state": self.state, "counted": self.counted, **totals, "rounds": self.rounds,
+            "until": self.until, "clock": self.clock,
+        }  # fmt: skip
         if self.rules is not None:
             parts["rules"] = self.rules.learned
         return {
@@ -204,5 +252,7 @@ class Fitted:
             },
             rounds=trees.from_arrays(int, arrays, "rounds"),
             rules=read,
+            until=trees.from_arrays(float, arrays, "until"),
+            clock=trees.from_arrays(float, arrays, "clock"),
             normalisation=normalisation,
         )

@@ -127,7 +127,7 @@ class _Estimating:
 
 
 class _Sums(NamedTuple):
-    """Parts of `SourceSums` in one table, to which all blocks add: sources may be many."""
+    """Parts of `SourceSums` in one table, to which all blocks add. It saves memory."""
 
     of_source: FloatArray
     """[source, count]: see `_sums`, and `_met`, which separates the counts."""
@@ -164,7 +164,7 @@ def _sums(
 
 
 def _met(total: _Sums, kind: str) -> SourceSums:
-    """Return the sums by source from those of all blocks."""
+    """Return the sums by source, given the table of sums over all blocks."""
     found = np.ascontiguousarray(total.of_source.T)
     supported, spoken_on = found[:-N_SPOKEN], found[-N_SPOKEN:]
     counts = np.stack([*supported[:2], *spoken_on[:2]], axis=1)

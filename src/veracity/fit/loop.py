@@ -24,16 +24,14 @@ from veracity.logic.rules import Rules
 from veracity.naming import as_text
 from veracity.printing import counted as in_words
 from veracity.progress import Progress, no_progress
-from veracity.trees import merged
+from veracity.trees import merged, scaled, subtracted
 
 if TYPE_CHECKING:
     from veracity.fit.fitted import Fitted
 
 Totals = dict[str, tuple[Any, ...]]
-"""The last total of every step, by phase: all that an update needs of the earlier claims."""
-
-RULES = "rules"
-"""Name under which the sums over the cases of rules are among the totals."""
+"""The last total of every step, by phase; of a phase that `keeps_rounds`, those of each round. An
+update needs no more of the earlier claims."""
 
 
 @dataclass(kw_only=True)
@@ -51,6 +49,7 @@ class Learned:
     """The change below which its last rounds would have been enough."""
     rules: Rules | None = None
     """Rules between facts, with the strengths learned so far."""
+    rule_sums: RuleSums | None = None
     are_ruled: bool = False
     """True from the first phase of several rounds on: before it, rules have nothing to go by."""
 
@@ -133,6 +132,8 @@ def _one_round(
 ) -> None:
     """Take the steps of a phase once: sweep, add the earlier total, learn; or walk."""
     earlier = () if before is None else before.totals.get(phase.name, ())
+    if phase.keeps_rounds:
+        earlier = earlier[turn.round_number - 1] if turn.round_number <= len(earlier) else ()
     totals: list[Any] = []
     for number, step in enumerate(phase.steps):
         if isinstance(step, Walk):
@@ -143,7 +144,7 @@ def _one_round(
         if learned.rules is None:
             total = held.sweep(step.look, learned.state, turn)
         else:
-            total = _under_rules(held, step, learned, turn, before)
+            total = _under_rules(held, step, learned, turn)
         if number < len(earlier):
             try:  # it may come from a file
                 total = merged(total, earlier[number])
@@ -154,22 +155,51 @@ def _one_round(
                 ) from error
         totals.append(total)
         learned.state = step.learn(learned.state, total)
-    learned.totals[phase.name] = tuple(totals)
+    rounds = learned.totals.get(phase.name, ()) if phase.keeps_rounds else ()
+    learned.totals[phase.name] = (*rounds, tuple(totals)) if phase.keeps_rounds else tuple(totals)
 
 
-def _under_rules(
-    held: Blocks, step: Step[Any], learned: Learned, turn: Turn, before: Fitted | None
-) -> Any:
+def without(before: Fitted, held: Blocks, share: float) -> Totals:
+    """Return the totals of an earlier fit without some claims, counted as it judges them now.
+
+    `share` is the share of them that was not forgotten. Of a phase that `keeps_rounds`, each round
+    is taken again: its state follows from the totals of the rounds before.
+    """
+    algorithm, totals = before.algorithm, dict(before.totals)
+    survey = Survey(before.kind, before.names, before.counted)
+    prior = prior_rates(algorithm, survey)
+    for phase in algorithm.phases(before.state):
+        steps = [step for step in phase.steps if isinstance(step, Step)]
+        if phase.name not in totals or len(steps) < len(phase.steps):
+            continue
+        state = algorithm.start(survey, prior) if phase.keeps_rounds else before.state
+        rounds = totals[phase.name] if phase.keeps_rounds else [totals[phase.name]]
+        found: list[tuple[Any, ...]] = []
+        for number, earlier in enumerate(rounds, 1):
+            left, turn = list[Any](), Turn(number, algorithm.seed)
+            for step, total in zip(steps, earlier, strict=True):
+                for _ in range(LOOKS if step.remembers else 1):
+                    part = held.sweep(step.look, state, turn)
+                left.append(subtracted(total, scaled(part, share)))
+                if phase.keeps_rounds:  # the total may lack rows for new sources
+                    state = step.learn(state, subtracted(total, scaled(part, 0.0)))
+            found.append(tuple(left))
+        totals[phase.name] = tuple(found) if phase.keeps_rounds else found[0]
+    return totals
+
+
+LOOKS = 10
+"""Looks at claims after which what is remembered of a block hardly changes."""
+
+
+def _under_rules(held: Blocks, step: Step[Any], learned: Learned, turn: Turn) -> Any:
     """Sweep under rules, learn their strengths, and return the total of the step."""
     assert learned.rules is not None
     look = RuledStep(learned.algorithm, step, learned.rules, learned.are_ruled)
     total, sums = held.sweep(look, learned.state, turn)
     if sums is not None:
-        found = RuleSums(*sums)._replace(worst=None)
-        if before is not None and RULES in before.totals:
-            found = merged(found, RuleSums(*before.totals[RULES][0]))
-        learned.totals[RULES] = (found,)
-        learned.rules = with_strengths(learned.rules, found)
+        learned.rule_sums = RuleSums(*sums)
+        learned.rules = with_strengths(learned.rules, learned.rule_sums)
     return total
 
 

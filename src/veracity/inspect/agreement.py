@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veracity.encoding.block import Block, FloatArray, IntArray
 from veracity.encoding.partitions import Encoded
-from veracity.reading.roles import Kind
+from veracity.result.crowds import claims_of_value
 
 MOST_CELLS = 100_000_000
 """Largest product of the numbers of values and attributes for which values are counted."""
@@ -39,7 +38,7 @@ def beyond_chance(encoded: Encoded) -> BeyondChance:
     sums = np.zeros((4, n_attributes))
     claims_of_label = np.zeros(n_attributes * n_labels)
     for block in encoded.blocks:
-        n_of_fact, item, label = _claims_of_value(block, encoded.kind)
+        n_of_fact, item, label = claims_of_value(block, encoded.kind)
         n = np.bincount(item, n_of_fact, block.n_items)
         is_met = n > 1
         pairs = np.bincount(item, n_of_fact * (n_of_fact - 1.0), block.n_items)[is_met]
@@ -66,17 +65,6 @@ def beyond_chance(encoded: Encoded) -> BeyondChance:
 def alpha_of(encoded: Encoded) -> float | None:
     """Return Krippendorff's alpha; None if values cannot be compared."""
     return beyond_chance(encoded).alpha
-
-
-def _claims_of_value(block: Block, kind: Kind) -> tuple[FloatArray, IntArray, IntArray]:
-    """Count how often each value of each item is claimed; return the numbers, items and labels."""
-    if kind == "categorical":
-        block, _ = block.strongest_claims()
-        return block.n_supports_of_fact.astype(np.float64), block.item_of_fact, block.label_of_fact
-    supports = block.n_affirming_of_item.astype(np.float64)
-    item = np.tile(np.arange(block.n_items), 2)
-    label = np.repeat([1, 0], block.n_items)
-    return np.append(supports, block.n_voices_of_item - supports), item, label
 
 
 def _scaled(observed: float, expected: float) -> float | None:

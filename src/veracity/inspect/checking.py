@@ -19,9 +19,7 @@ from veracity.api import (
     suited,
 )
 from veracity.checks import THOROUGH, AgainstVote, Evidence, Finding, run_checks
-from veracity.encoding.partitions import Encoded
 from veracity.engines import Engine, Local, threads_of
-from veracity.errors import ParameterError
 from veracity.fit.loop import survey_of
 from veracity.inspect.agreement import alpha_of
 from veracity.inspect.questions import questions_of
@@ -80,7 +78,6 @@ Tabled = TypeVar("Tabled", Finding, AgainstVote)
 @shows_progress
 def check(
     claims: object,
-    result: Result | None = None,
     *,
     known: object | None = None,
     truth_columns: Mapping[str, str | list[str]] | None = None,
@@ -97,10 +94,8 @@ def check(
     ----------
     claims, known, truth_columns, engine, **options
         As for `discover`; or what `discover` returned, whose claims need not be read again.
-    result
-        Result of `discover` for these claims; without it, `discover` runs first.
     algorithm
-        Algorithm to run if no result is given.
+        Algorithm that answers, if claims are given.
     progress
         Called with phase, done and total as the work goes on.
 
@@ -110,10 +105,7 @@ def check(
     >>> [finding.name for finding in check(claims).findings]
     ['lone-sources']
     """
-    if result is not None and algorithm is not None:
-        raise ParameterError("check: give a result or an algorithm, not both")
     tell = progress or no_progress
-    prepared = None
     if isinstance(claims, Result):
         refuse_arguments(options)
         result = claims
@@ -122,30 +114,23 @@ def check(
         opened = open_claims(claims, engine, **options)
         chosen = suited(chosen_algorithm(algorithm, opened.kind, engine=engine), opened)
         prepared = prepare(opened, known, truth_columns=truth_columns, engine=engine, progress=tell)
-        if result is None:
-            result = answer(prepared, chosen, tell)
-        else:
-            _require_same(prepared.encoded, result)
+        result = answer(prepared, chosen, tell)
     tell("checking", 0, 1)
-    frame_kind = result.frame_kind if prepared is None else prepared.table.frame_kind
-    whole = result.encoded if prepared is None else prepared.encoded
     near, notes = result.local_sample()
-    encoded = whole if near is result else near.encoded
-    health = _checked(near, encoded, frame_kind, threads_of(engine))
-    return replace(health, claims=whole.n_claims, items=whole.n_items, notes=notes)
+    health = _checked(near, result.frame_kind, threads_of(engine))
+    given = result.run.input
+    return replace(health, claims=given.claims, items=given.items, notes=notes)
 
 
-def _checked(
-    result: Result, encoded: Encoded, frame_kind: FrameKind, threads: int | None
-) -> Health:
+def _checked(result: Result, frame_kind: FrameKind, threads: int | None) -> Health:
     """Check an answer and its claims, which are on this machine."""
-    same = Result(result.tables, result.run, fitted=result.fitted, encoded=encoded)
+    encoded = result.encoded
     answers = [] if encoded.kind == "numeric" else result.plausibility_by_block
     budget, is_normalised = THOROUGH._replace(threads=threads), bool(result.run.normalisation)
     with Local(threads=threads).hold(encoded.blocks) as held:
         survey = survey_of(held, encoded)
         evidence = Evidence(survey, encoded, held, budget, are_normalised=is_normalised)
-        found = run_checks(evidence.about(same, answers))
+        found = run_checks(evidence.about(result, answers))
         against = evidence.against_vote
     asked = questions_of(result, MOST_ASKED)
     return Health(
@@ -158,16 +143,6 @@ def _checked(
         frame_kind=frame_kind,
         alpha=alpha_of(encoded),
     )
-
-
-def _require_same(encoded: Encoded, result: Result) -> None:
-    """Raise an error if the result is not from these claims."""
-    facts, told = encoded.facts, result.tables.facts
-    if not set(facts.columns) <= set(told.columns) or not told.select(facts.columns).equals(facts):
-        raise ParameterError(
-            "check: the result is not of these claims; give the columns, kind and normalise it was "
-            "discovered with, or leave it out"
-        )
 
 
 def _handed(thing: Tabled, kind: FrameKind) -> Tabled:

@@ -60,7 +60,7 @@ class Comparison(Shown):
         return {"algorithms": self.rows, "agreement": self.pairs, "notes": self.notes}
 
     def plot(self, *, theme: str = "light") -> Any:
-        """Draw the accuracy of the algorithms; without known truths, draw their agreement."""
+        """Draw the accuracy of the algorithms; this needs known truths."""
         figures = importlib.import_module("veracity.show.figures.measures")
         return figures.comparison_figure(self, theme)
 
@@ -142,11 +142,6 @@ def compare(
     >>> found.table.select("algorithm", pl.col("accuracy").round(2)).rows()
     [('majority-vote', 0.91), ('ltd-rbm', 0.97)]
     """
-    if _are_algorithms(truth):
-        raise ParameterError(
-            "compare: truth must be known truths, got algorithms; say algorithms=[...], a list of "
-            "algorithms or of their names"
-        )
     tell = progress or no_progress
     engine = engine_for(claims, engine)
     opened = open_claims(claims, engine, **options)
@@ -240,16 +235,6 @@ def _note_on_few(behind: pl.DataFrame) -> list[str]:
         f"{best} is ahead of {some(near)} by no more than two standard errors: more known truths "
         "would tell them apart"
     ]
-
-
-def _are_algorithms(truth: object) -> bool:
-    """Return True if the argument `truth` holds algorithms, or names of algorithms."""
-    several = truth if isinstance(truth, list | tuple) else [truth]
-    names = all_algorithms()
-    return bool(several) and all(
-        one in names if isinstance(one, str) else hasattr(one, "kinds") and hasattr(one, "judge")
-        for one in several
-    )
 
 
 def _chosen(

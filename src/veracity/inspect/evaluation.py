@@ -152,19 +152,7 @@ def score_truths(
         require_share("evaluate", threshold=threshold)
     if tolerance is not None:
         require_at_least("evaluate", 0, tolerance=tolerance)
-    normalisation = result.run.normalisation
-    truths, notes = read_truth(
-        truth,
-        ReadOptions(
-            columns=columns or {},
-            likely=result.run.input.columns,
-            kind=result.kind,
-            encoding=encoding,
-            no_value=result.run.input.no_value,
-        ),
-        normalisation=normalisation,
-        like=None if normalisation is None else result.tables.facts,
-    )
+    truths, notes = truths_for(result, truth, columns, encoding=encoding)
     if result.fitted is not None:
         truths, renamed = in_names_of_claims(truths, result.fitted.names.attributes)
         notes = [*notes, *renamed]
@@ -181,6 +169,23 @@ def score_truths(
             f"({'; '.join([*notes, *matched.notes]) or 'there is none'})"
         )
     return scored, [*notes, *matched.notes, *_known_notes(result, scored, matched.keys)]
+
+
+def truths_for(
+    result: Result,
+    truth: object,
+    columns: Mapping[str, str | list[str]] | None,
+    columns_option: str = "columns",
+    encoding: str = "utf-8",
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read truths, which are probably written like the claims of a result; also return notes."""
+    normalisation, was = result.run.normalisation, result.run.input
+    options = ReadOptions(
+        columns=columns or {}, columns_option=columns_option, likely=was.columns,
+        kind=result.kind, encoding=encoding, no_value=was.no_value,
+    )  # fmt: skip
+    like = None if normalisation is None else result.tables.facts
+    return read_truth(truth, options, normalisation=normalisation, like=like)
 
 
 def _scored(
@@ -315,7 +320,7 @@ def measures_of(scored: pl.DataFrame) -> dict[str, Any]:
         "accuracy": scored["right"].mean(),
         "log_loss": scored["log_loss"].mean(),
         "brier": scored["brier"].mean(),
-        "calibration_error": _calibration_error(scored),
+        "calibration_error": calibration_error(scored),
     }
     if "is_listed" in scored.columns:  # truths come as lists: what is missing counts, too
         hits = float((scored["taken"] & scored["is_true"]).sum())
@@ -335,7 +340,7 @@ def _mean_distances(distance: FloatArray) -> tuple[float, float]:
     return float(mae), float(rmse)
 
 
-def _calibration_error(scored: pl.DataFrame) -> float:
+def calibration_error(scored: pl.DataFrame) -> float:
     """Return Σ over bins of (share of items in it) times |share right - mean plausibility|."""
     bins = calibration_bins(scored)
     gap = (bins["right"] - bins["plausibility"]).abs()

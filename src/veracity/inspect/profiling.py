@@ -21,13 +21,15 @@ from veracity.encoding.known import with_known
 from veracity.encoding.partitions import Encoded, Partition
 from veracity.engines import Engine, threads_of
 from veracity.inspect.agreement import beyond_chance
+from veracity.inspect.evaluation import truths_for
 from veracity.io.frames import FrameKind, hand_back
 from veracity.printing import Shown
 from veracity.progress import Progress, no_progress
-from veracity.reading.claims import read_truth, read_truths_beside
-from veracity.reading.options import ReadArguments, ReadOptions
+from veracity.reading.claims import read_truths_beside
+from veracity.reading.options import ReadArguments
 from veracity.reading.roles import Kind
 from veracity.result import Result
+from veracity.result.crowds import x_log_x
 from veracity.result.tables import copies_table
 
 
@@ -207,16 +209,7 @@ def _given(
         refuse_arguments(options)
         encoded, frame_kind = claims.encoded, claims.frame_kind
         if truth is not None:
-            facts, normalisation = claims.tables.facts, claims.run.normalisation
-            was = claims.run.input
-            as_claims = ReadOptions(
-                columns=truth_columns or {},
-                columns_option="truth_columns",
-                likely=was.columns,
-                kind=claims.kind,
-                no_value=was.no_value,
-            )
-            truths, notes = read_truth(truth, as_claims, normalisation=normalisation, like=facts)
+            truths, notes = truths_for(claims, truth, truth_columns, "truth_columns")
     else:
         prepared = prepare(claims, engine=engine, progress=tell, **options)
         encoded, frame_kind = prepared.encoded, prepared.table.frame_kind
@@ -262,7 +255,7 @@ def _entropy(block: Block, kind: Kind) -> FloatArray:
     if kind != "multiple":
         return _entropy_of_values(block)
     share = np.diff(block.first_support_of_fact) / block.n_voices_of_fact
-    entropy_of_fact = -(_x_log_x(share) + _x_log_x(1.0 - share)) / np.log(2.0)
+    entropy_of_fact = -(x_log_x(share) + x_log_x(1.0 - share))
     total: FloatArray = np.add.reduceat(entropy_of_fact, block.first_fact_of_item[:-1])
     mean: FloatArray = total / np.diff(block.first_fact_of_item)
     return np.clip(mean, 0.0, 1.0)
@@ -274,15 +267,11 @@ def _entropy_of_values(block: Block) -> FloatArray:
     supporters = np.diff(block.first_support_of_fact).astype(np.float64)
     first = block.first_fact_of_item[:-1]
     n_claims = np.add.reduceat(supporters, first)
-    entropy = np.log(n_claims) - np.add.reduceat(_x_log_x(supporters), first) / n_claims
+    entropy = np.log2(n_claims) - np.add.reduceat(x_log_x(supporters), first) / n_claims
     normalised = np.divide(
-        entropy, np.log(n_values), out=np.zeros(len(n_values)), where=n_values > 1
+        entropy, np.log2(n_values), out=np.zeros(len(n_values)), where=n_values > 1
     )
     return np.clip(normalised, 0.0, 1.0)  # rounding may lead a little out
-
-
-def _x_log_x(x: FloatArray) -> FloatArray:
-    return x * np.log(x, out=np.zeros(len(x)), where=x > 0)
 
 
 def _judged(blocks: list[Block], n_sources: int) -> tuple[FloatArray, FloatArray]:

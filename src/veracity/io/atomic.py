@@ -39,9 +39,9 @@ def check_can_write(target: Path, *, force: bool, marker: str) -> None:
     did not write. `marker` is the JSON file by which veracity knows its own folder, and which lists
     the names of the files in it.
     """
+    real = _real(target)
     with write_errors(target):
         os.fspath(target).encode()
-        real = _real(target)
         if real.parent.is_dir():
             recover(real.parent)
         with _alone_in(real.parent):
@@ -55,9 +55,6 @@ def _check_folder(target: Path, real: Path, *, force: bool, marker: str) -> None
         if not target.is_dir():
             raise OutputError(f"{target} exists and is no folder; choose another name")
         _check_content(target, marker)
-        if _real(Path.cwd()).is_relative_to(real):
-            reason = "it is the folder you are in, or above it; choose another name"
-            raise OutputError(f"cannot write {target}: {reason}")
     parent = next(folder for folder in real.parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise OutputError(f"cannot write {target}: {parent} is no folder that can be written to")
@@ -119,26 +116,19 @@ def _check_content(target: Path, marker: str) -> None:
             f"{target} was not written by veracity and is not replaced; choose another name"
         )
     folders = {parent for name in ours for parent in map(str, Path(name).parents)}
-    strange = [
-        name
-        for path in target.rglob("*")
-        if not _is_ours(path, name := path.relative_to(target).as_posix(), ours, folders)
-    ]
-    if strange:
-        raise OutputError(
-            f"{target} is not replaced: veracity did not write {min(strange)!r} in it; "
-            "move that file, or choose another name"
-        )
+    for path in target.rglob("*"):
+        name = path.relative_to(target).as_posix()
+        is_ours = name in folders if path.is_dir() else name in ours or _is_page(path)
+        if not is_ours or path.is_symlink():
+            raise OutputError(
+                f"{target} is not replaced: veracity did not write {name!r} in it; "
+                "move that file, or choose another name"
+            )
 
 
-def _is_ours(path: Path, name: str, ours: set[str], folders: set[str]) -> bool:
-    if path.is_dir() and not path.is_symlink():
-        return name in folders
-    if not path.is_file() or path.is_symlink():
-        return False
-    if name in ours:
-        return True
-    if path.suffix != ".html":
+def _is_page(path: Path) -> bool:
+    """Return True for a report."""
+    if path.suffix != ".html" or not path.is_file():
         return False
     with path.open("rb") as page:
         return PAGE_MARK in page.read(1000)

@@ -146,7 +146,7 @@ class Target(ABC):
 
     @abstractmethod
     def existing(self) -> Iterator[tuple[str, bool, str]]:
-        """Yield the names that are taken, True for tables, and their comments."""
+        """Yield each name in use, True if it is that of a table, and its comment."""
 
     @abstractmethod
     def insert(self, name: str, rows: pl.DataFrame) -> None:
@@ -265,7 +265,7 @@ class PostgresTarget(Target):
         self.connection.commit()
 
     def existing(self) -> Iterator[tuple[str, bool, str]]:
-        """Yield the names that are taken, True for tables, and their comments."""
+        """Yield each name in use, True if it is that of a table, and its comment."""
         rows = self.run(
             "select nspname::text, relname::text, relkind in ('r', 'p'), "
             "coalesce(obj_description(c.oid, 'pg_class'), '') "
@@ -293,7 +293,7 @@ class DuckDbTarget(Target):
         self.run(f"create schema if not exists {quoted(self.schema)}")
 
     def existing(self) -> Iterator[tuple[str, bool, str]]:
-        """Yield the names that are taken, True for tables, and their comments."""
+        """Yield each name in use, True if it is that of a table, and its comment."""
         rows = self.run(
             "select schema_name, table_name, true, coalesce(comment, '') from duckdb_tables() "
             "where database_name = current_database() union all "

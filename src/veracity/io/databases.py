@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import quote
 
 import polars as pl
@@ -18,12 +18,15 @@ import polars as pl
 from veracity.errors import BadValue, ParameterError, UnreadableDatabase, VeracityError
 from veracity.extras import how_to_get
 from veracity.io.addresses import Address, address_of, database_file, is_address
-from veracity.io.frames import MOST_DIGITS, column_of, texts_of
-from veracity.io.reader import quoted_list
+from veracity.io.frames import column_of, texts_of
+from veracity.io.reader import Place, Reader, quoted_list
 from veracity.printing import did_you_mean
 
 ROWS_PER_FETCH = 1 << 16
 """Number of rows fetched at a time as Python values."""
+
+MOST_DIGITS = 38
+"""Number of digits that a decimal of Polars can have."""
 
 BYTES_PER_BATCH = 1 << 24
 """About the size of the batches of PostgreSQL's driver."""
@@ -252,7 +255,7 @@ class Postgres(Database):
             cursor.execute("set transaction isolation level repeatable read, read only")
 
     def schema(self, query: str, names: Sequence[str]) -> pl.Schema:
-        """Return the types of some columns; numerics have as many digits as the longest."""
+        """Return the types of some columns; a numeric has as many decimals as its longest value."""
         with self.connection.cursor() as cursor:
             found = {field.name: field for field in cursor.adbc_execute_schema(query)}
         kinds = {n: (found[n].metadata or {}).get(b"POSTGRESQL:type", b"").decode() for n in names}
@@ -293,7 +296,7 @@ class Postgres(Database):
 
 
 class DuckDb(Database):
-    """DuckDB, which gives Arrow by itself."""
+    """DuckDB, whose driver returns Arrow tables."""
 
     list_tables = (
         "select table_schema, table_name, table_schema = current_schema() "
@@ -435,7 +438,7 @@ def _connected(given: Any, name: str) -> Iterator[Database]:
 
 
 @dataclass
-class DatabaseReader:
+class DatabaseReader(Reader):
     """A table of a database, or the answer to a query, read in batches.
 
     The database is an address or a connection. For an address, a connection is made for each
@@ -446,26 +449,19 @@ class DatabaseReader:
     table: str | None = None
     query: str | None = None
     label: str = ""
-    place: Literal["table"] = "table"
-    path: None = None
-    levels: tuple[str, ...] = ()
+    place: Place = "table"
     _types: tuple[tuple[str, ...], pl.Schema] | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.database, Address):
+            self.shown = self.database.shown
+        else:
+            library = type(self.database).__module__.split(".")[0].lstrip("_")
+            self.shown = f"the {library} connection"
         if self.table is not None and self.query is not None:
             raise ParameterError(f"{self.shown}: name a table or give a query, not both")
-
-    @property
-    def shown(self) -> str:
-        """Return the name of the database for messages."""
-        if isinstance(self.database, Address):
-            return self.database.shown
-        return f"the {type(self.database).__module__.split('.')[0].lstrip('_')} connection"
-
-    @property
-    def origin(self) -> str:
-        """Return the name of the table for messages."""
-        return f"{self.shown}, " + ("the query" if self.table is None else f"table {self.table}")
+        what = "the query" if self.table is None else f"table {self.table}"
+        self.origin = f"{self.shown}, {what}"
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Database]:
@@ -506,7 +502,7 @@ class DatabaseReader:
         return [replace(self, table=table.shown) for table in tables]
 
     @cached_property
-    def names(self) -> list[str]:
+    def names(self) -> Sequence[str]:  # type: ignore[override]
         """The names of its columns."""
         with self._opened() as database:
             return database.names(self._sql(database))

@@ -8,18 +8,23 @@ import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from veracity.errors import InputError, UnreadableFile, first_line
 from veracity.extras import how_to_get
+from veracity.io.memory import require_memory
 from veracity.io.reader import FileNote, Notes, sharing_columns
 from veracity.io.text_files import distinct, header_at
 from veracity.printing import counted, in_short
 
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xls")
 OLD_WORKBOOK, ZIP = b"\xd0\xcf\x11\xe0", b"PK\x03\x04"
+
+BYTES_PER_CELL = 32
+"""Memory that the reader takes for each cell of a sheet, up to its last one, filled or not."""
+
+LAST_CELL = re.compile(rb'<dimension ref="(?:[A-Z]+[0-9]+:)?([A-Z]+)([0-9]+)"')
 
 COVER = 0.1
 """Smallest number of cells of a sheet with claims, as a share of the fullest sheet."""
@@ -46,6 +51,7 @@ def open_workbook(
 
     Also return the number of sheets that could have been read.
     """
+    _require_room(path)
     with _quiet():
         try:
             sheets: dict[str, pl.DataFrame] = pl.read_excel(
@@ -73,7 +79,31 @@ def open_workbook(
             names = sharing_columns(columns, f"{path.name}: sheets", notes)
         else:
             names = [_first_table(path, filled, notes)]
+        for letters, units in sorted(units_of_columns(path).items()):
+            what = (
+                f"the format of cells shows numbers of column {letters} with a unit "
+                f"({', '.join(map(in_short, units[:6]))}), which is not read; write units into "
+                "the cells where they differ"
+            )
+            notes.append(FileNote(path.name, what))
         return {name: _sheet(path, name, sheets[name], notes) for name in names}, len(filled)
+
+
+def _require_room(path: Path) -> None:
+    """Raise `TooLarge` for a cell far from the table: the reader would end the process."""
+    with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name.startswith("xl/worksheets/sheet"):
+                with archive.open(name) as sheet:
+                    last = LAST_CELL.search(sheet.read(4096))
+                if last is not None:
+                    letters, row = last[1].decode(), int(last[2])
+                    cells = f"{path}: the cells up to {letters}{row}, the last one,"
+                    advice = "remove what stands far from the table"
+                    n_columns = 0
+                    for letter in letters:  # A is 1, Z is 26, AA is 27
+                        n_columns = 26 * n_columns + ord(letter) - 64
+                    require_memory(BYTES_PER_CELL * row * n_columns, cells, advice)
 
 
 def _header(cells: pl.DataFrame) -> tuple[int, list[str], bool]:
@@ -114,14 +144,6 @@ def _sheet(path: Path, name: str, cells: pl.DataFrame, notes: Notes) -> pl.DataF
     rows = _with_plain_days(rows)
     if len(names) == rows.width:
         rows.columns = distinct(names)
-    for column, units in sorted(units_of_columns(path, name).items()):
-        if column < rows.width:
-            what = (
-                f"the format of cells shows '{in_short(rows.columns[column])}' with a unit "
-                f"({', '.join(map(in_short, units[:6]))}), which is not read; write units into "
-                "the cells where they differ"
-            )
-            notes.append(FileNote(path.name, what))
     return rows
 
 
@@ -152,11 +174,8 @@ def _quiet() -> Iterator[None]:
 # --- units in the format of cells -----------------------------------------------------------------
 
 MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[[^\]]*\]|[_*].|(.)')
 """Parts of a format: literal text, conditions and space for a sign, the rest."""
-
-PLACE = re.compile(r"^([A-Z]+)[0-9]+$")
 
 
 def unit_of(code: str) -> str:
@@ -173,11 +192,11 @@ def unit_of(code: str) -> str:
     return shown if is_number and any(map(str.isalpha, shown)) else ""
 
 
-def units_of_columns(path: Path, sheet: str) -> dict[int, list[str]]:
-    """Return the units that formats show in columns, numbered from the first that is filled."""
+def units_of_columns(path: Path) -> dict[str, list[str]]:
+    """Return the units that formats show next to numbers, by the letters of their columns."""
     from xml.etree import ElementTree as Xml  # noqa: PLC0415 - for workbooks alone
 
-    units: dict[int, dict[str, None]] = {}
+    units: dict[str, dict[str, None]] = {}
     with contextlib.suppress(Exception), zipfile.ZipFile(path) as archive:
         # The reader of the numbers has read the workbook; whatever fails here is no unit.
         styles = Xml.fromstring(archive.read("xl/styles.xml"))
@@ -186,37 +205,14 @@ def units_of_columns(path: Path, sheet: str) -> dict[int, list[str]]:
         }
         styled = styles.find(f"{MAIN}cellXfs")
         unit_of_style = [unit_of(codes.get(own.get("numFmtId", ""), "")) for own in styled or ()]
-        if not any(unit_of_style):
-            return {}
-        first = 1 << 14
-        with archive.open(_member(archive, sheet, Xml)) as text:
-            for _, own in Xml.iterparse(text):
-                place = (
-                    PLACE.match(own.get("r", "")) if own.tag == f"{MAIN}c" and len(own) else None
-                )
-                if place is not None:
-                    column = _number_of(place[1])
-                    first = min(first, column)
-                    unit = unit_of_style[int(own.get("s", 0))] if own.get("t", "n") == "n" else ""
-                    if unit:
-                        units.setdefault(column, {})[unit] = None
-                elif own.tag == f"{MAIN}row":
-                    own.clear()
-        return {column - first: list(found) for column, found in units.items()}
-    return {}
-
-
-def _member(archive: zipfile.ZipFile, sheet: str, xml: Any) -> str:
-    """Return the file within a workbook that has a sheet."""
-    book = xml.fromstring(archive.read("xl/workbook.xml"))
-    named = {own.attrib["name"]: own.attrib[RELATION] for own in book.iter(f"{MAIN}sheet")}
-    related = xml.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
-    target: str = {own.attrib["Id"]: own.attrib["Target"] for own in related}[named[sheet]]
-    return target.lstrip("/") if target.startswith("/") else f"xl/{target}"
-
-
-def _number_of(letters: str) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + ord(letter) - 64
-    return number
+        sheets = [name for name in archive.namelist() if name.startswith("xl/worksheets/sheet")]
+        for name in sheets if any(unit_of_style) else ():
+            with archive.open(name) as text:
+                for _, own in Xml.iterparse(text):
+                    is_number = own.tag == f"{MAIN}c" and len(own) and own.get("t", "n") == "n"
+                    if is_number and (unit := unit_of_style[int(own.get("s", 0))]):
+                        letters = own.attrib["r"].rstrip("0123456789")
+                        units.setdefault(letters, {})[unit] = None
+                    elif own.tag == f"{MAIN}row":
+                        own.clear()
+    return {letters: list(found) for letters, found in units.items()}

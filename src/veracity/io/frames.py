@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -73,20 +74,7 @@ def as_polars(data: Any) -> tuple[pl.LazyFrame, FrameKind]:
         return _from_pandas(data).lazy(), "pandas"
     if library == "pyarrow":  # of a batch or a reader, Polars takes small decimals for others
         data = importlib.import_module("pyarrow").table(data)
-    rows = pl.DataFrame(data)
-    # Polars trusts text in Arrow streams, and bytes that are no text end the process.
-    rows = rows.with_columns(pl.col(pl.String).cast(pl.Binary).cast(pl.String))
-    too_large = [name for name, dtype in rows.schema.items() if _is_too_large(rows[name], dtype)]
-    rows = rows.with_columns(pl.col(too_large).cast(pl.String))
-    return rows.lazy(), "pyarrow" if library == "pyarrow" else "polars"
-
-
-def _is_too_large(column: pl.Series, dtype: pl.DataType) -> bool:
-    """Return True for integers of 128 bits, which come as decimals of more digits than fit."""
-    if not isinstance(dtype, pl.Decimal):
-        return False
-    ends = (column.min(), column.max())
-    return any(isinstance(end, Decimal) and abs(end) >= Decimal(10) ** MOST_DIGITS for end in ends)
+    return pl.DataFrame(data).lazy(), "pyarrow" if library == "pyarrow" else "polars"
 
 
 # --- rows of Python -------------------------------------------------------------------------------
@@ -100,7 +88,12 @@ def _from_rows(data: Any) -> pl.DataFrame:
     if not data:
         kind = "dictionary" if isinstance(data, Mapping) else "list"
         raise NoClaims(f"an empty {kind}: no rows in it")
-    _refuse_tables_in(data)
+    inside = list(data.values()) if isinstance(data, Mapping) else []
+    if any(hasattr(one, "columns") or isinstance(one, Mapping) for one in inside):
+        raise InputError(
+            f"{name_of(data)} holds tables; put them together first, with a column that names the "
+            "source: as one frame, or as a list of dictionaries, one for each claim"
+        )
     if not isinstance(data, Mapping):
         return frame_of_rows(data, name_of(data))
     if _has_items(data):
@@ -126,22 +119,6 @@ def frame_of_rows(rows: Sequence[Any], name: str) -> pl.DataFrame:
     return pl.DataFrame({name: column_of([row.get(name) for row in rows]) for name in names})
 
 
-def _refuse_tables_in(data: Any) -> None:
-    """Refuse several frames, and dictionaries of frames: their names may be sources or entities."""
-    inside = list(data.values()) if isinstance(data, Mapping) else list(data)
-    if any(hasattr(one, "columns") and hasattr(one, "shape") for one in inside):
-        raise InputError(
-            f"{name_of(data)} holds several tables; put the frames together first, with a column "
-            "that names the source, e.g. pandas.concat(frames, names=['source']).reset_index(0) "
-            "where frames is a dictionary by source"
-        )
-    if isinstance(data, Mapping) and all(isinstance(one, Mapping) for one in inside):
-        raise InputError(
-            f"{name_of(data)} has dictionaries in a dictionary; give a list of one dictionary per "
-            "claim, such as {'source': 'a', 'entity': 'x', 'value': 1}"
-        )
-
-
 def _has_items(data: Mapping[Any, Any]) -> bool:
     """Return True if the keys are items, not names of columns, which are all of one length."""
     if {"value", "claim"} & set(data):
@@ -165,12 +142,6 @@ def _truth(item: object, value: object) -> dict[str, object]:
 
 
 # --- cells of Python ------------------------------------------------------------------------------
-
-MOST_DIGITS = 38
-"""Number of digits that a decimal of Polars can have."""
-
-BELOW = 2**127
-"""Bound of whole numbers in Polars."""
 
 NAMES_OF_MISSING = frozenset({"NAType", "NaTType"})
 """Types that pandas has in place of a missing cell."""
@@ -203,8 +174,15 @@ def column_of(cells: Sequence[Any], name: str = "") -> pl.Series:
     cells = even(cells)
     if types & {dict, list} or any(issubclass(one, Mapping) for one in types):
         rows = [{name: cell} for cell in cells]
-        return pl.from_dicts(rows, infer_schema_length=None, strict=False).to_series()
-    return pl.Series(name, cells, strict=False)
+        with contextlib.suppress(pl.exceptions.PolarsError):
+            return pl.from_dicts(rows, infer_schema_length=None, strict=False).to_series()
+        return pl.Series(name, texts_of(cells))
+    column = pl.Series(name, cells, strict=False)
+    are_numbers = bool(types & NUMBERS)
+    is_lossy = are_numbers and (
+        column.dtype == pl.Object or column.null_count() > cells.count(None)
+    )
+    return pl.Series(name, texts_of(cells)) if is_lossy else column  # numbers of too many digits
 
 
 def plain_cell(cell: Any) -> Any:
@@ -251,7 +229,7 @@ def even(cells: Sequence[Any]) -> list[Any]:
             own and {name: fields[name][place] for name in own} for place, own in enumerate(cells)
         ]
     is_mixed = len(types) > 1 and types <= PLAIN and not types <= NUMBERS
-    is_text = has_lists or has_objects or is_mixed or _too_many_digits(cells, types)
+    is_text = has_lists or has_objects or is_mixed
     return texts_of(cells) if is_text else [*cells]
 
 
@@ -273,19 +251,6 @@ def texts_of(cells: Sequence[Any]) -> list[str | None]:
         for place, text in zip(places, own, strict=True):
             texts[place] = text
     return texts
-
-
-def _too_many_digits(cells: Sequence[Any], types: set[type]) -> bool:
-    """Return True if a column of one type cannot hold all numbers among the cells."""
-    if types.isdisjoint((int, Decimal)):
-        return False
-    numbers = [cell for cell in cells if isinstance(cell, int | Decimal)]
-    if Decimal not in types:
-        return not (min(numbers) >= -BELOW and max(numbers) < BELOW)
-    exact = [Decimal(number) for number in numbers]
-    before = max(number.adjusted() + 1 for number in exact)
-    behind = max(-int(number.as_tuple().exponent) for number in exact)
-    return max(before, 0) + max(behind, 0) > MOST_DIGITS
 
 
 # --- pandas ---------------------------------------------------------------------------------------
@@ -339,28 +304,16 @@ def _frame_of_series(data: Any) -> Any:
 
 
 def _from_pandas_column(column: Any) -> pl.Series:
-    is_object = str(column.dtype) == "object"
     infer = importlib.import_module("pandas").api.types.infer_dtype
-    kind = infer(column) if is_object else ""
-    if kind != "decimal":
+    if str(column.dtype) != "object" or infer(column) == "string":
         try:
             read = pl.Series(column)
-            are_uuids = read.dtype == pl.Binary and kind == "mixed"
-            if not isinstance(read.dtype, OF_OTHERS) and not are_uuids:
+            if not isinstance(read.dtype, OF_OTHERS):
                 return read
-        except (
-            ArithmeticError,
-            TypeError,
-            ValueError,
-            NotImplementedError,
-            pl.exceptions.PolarsError,
-        ):
-            pass  # mixed cells, and types that only pandas knows
+        except (ArithmeticError, RuntimeError, TypeError, ValueError, pl.exceptions.PolarsError):
+            pass  # types that only pandas knows
     is_missing = column.isna()
-    cells = [None if gone else own for own, gone in zip(column, is_missing, strict=True)]
-    return column_of(cells) if kind == "decimal" else pl.Series(
-        texts_of([plain_cell(cell) for cell in cells]), dtype=pl.String
-    )  # fmt: skip
+    return column_of([None if gone else own for own, gone in zip(column, is_missing, strict=True)])
 
 
 # --- back to the user -----------------------------------------------------------------------------
@@ -369,19 +322,12 @@ def _from_pandas_column(column: Any) -> pl.Series:
 def hand_back(frame: pl.DataFrame, kind: FrameKind) -> Any:
     """Return the table in the user's own kind of frame."""
     if kind == "pandas":
-        return frame.with_columns(
-            as_text(column) for column in frame if _is_too_fine(column)
-        ).to_pandas()
+        return frame.to_pandas()
     if kind == "spark":
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
 
         return SparkSession.active().createDataFrame(spark_table(frame))
     return frame.to_arrow() if kind == "pyarrow" else frame
-
-
-def _is_too_fine(column: pl.Series) -> bool:
-    """Return True if times of day have parts that those of Python, which pandas uses, lack."""
-    return column.dtype == pl.Time and bool((column.cast(pl.Int64) % 1_000 != 0).any())
 
 
 def use_own_python(session: Any) -> None:

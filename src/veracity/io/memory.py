@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib
 import re
 import sys
 from pathlib import Path
@@ -38,7 +37,6 @@ LEAST = 10**3
 
 MEMINFO = Path("/proc/meminfo")
 GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
-OWN_USE = Path("/proc/self/statm")
 GROUP_USE = Path("/sys/fs/cgroup/memory.current")
 
 
@@ -110,10 +108,4 @@ def free_memory() -> int | None:
     with contextlib.suppress(OSError, ValueError):  # "max" is no number, and no limit
         limit, use = (int(path.read_text(encoding="ascii")) for path in (GROUP_LIMIT, GROUP_USE))
         told.append(max(limit - use, 0))
-    with contextlib.suppress(ImportError, OSError, ValueError):  # Windows has no such limits
-        resource = importlib.import_module("resource")
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit != resource.RLIM_INFINITY:
-            n_pages = int(OWN_USE.read_text(encoding="ascii").split()[0])
-            told.append(max(limit - n_pages * resource.getpagesize(), 0))
     return min(told, default=None)

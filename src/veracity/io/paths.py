@@ -25,11 +25,9 @@ from veracity.io.excel_file import (
 )
 from veracity.io.frames import FrameKind, as_polars, index_of, name_of
 from veracity.io.reader import (
-    STANDARD_INPUT_FILE,
     LazyReader,
     Notes,
     Reader,
-    frame_errors,
     read_errors,
     sharing_columns,
 )
@@ -48,7 +46,7 @@ NAME_SUFFIXES = sorted((*TABLE_SUFFIXES, *JSON_SUFFIXES), key=len, reverse=True)
 RESULT_FILES = ("run.json", "truths.parquet")
 """Files by which the folder of a result is recognised."""
 
-STANDARD_INPUT = "-"
+STANDARD_INPUT, STANDARD_INPUT_FILE = "-", "standard input"
 
 _SPOOLED: list[TempFolder] = []
 """Copies of standard input, which cannot be read again; they exist until Python ends."""
@@ -70,7 +68,7 @@ def open_tables(
         )
     if not is_paths(data):
         name = name_of(data)
-        with frame_errors(name):
+        with read_errors(name):
             rows, kind = as_polars(data)
         return name, kind, iter([LazyReader(rows, name, levels=index_of(data))])
     origins = list(map(os.fspath, data if isinstance(data, list | tuple) else [data]))

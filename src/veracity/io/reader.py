@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -56,7 +57,7 @@ def quoted_list(names: Sequence[str]) -> str:
 
 
 def sharing_columns(columns: Mapping[str, set[str]], what: str, notes: Notes) -> list[str]:
-    """Return the largest group of tables that hang together by columns; note the others."""
+    """Return the largest group of tables that share columns; note the others."""
     groups: list[set[str]] = []
     for name, own in columns.items():
         joined = [group for group in groups if any(own & columns[other] for other in group)]
@@ -75,52 +76,47 @@ def sharing_columns(columns: Mapping[str, set[str]], what: str, notes: Notes) ->
 Place = Literal["filename", "sheet", "table"]
 """Part of a table's address that may name its source."""
 
-STANDARD_INPUT_FILE = "standard input"
-"""Name of the file that stores the data from standard input."""
 
+class Reader(ABC):
+    """Base of tables that are read in batches, as often as needed."""
 
-class Reader(Protocol):
-    """A table that is read in batches, as often as needed."""
+    origin: str
+    """Name of the table for messages, e.g. "prices.xlsx, sheet May"."""
 
-    @property
-    def origin(self) -> str:
-        """Return the name of the table for messages, e.g. "prices.xlsx, sheet May"."""
+    names: Sequence[str]
+    """Names of its columns."""
 
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of its columns."""
+    label: str = ""
+    """Name of its file, sheet or database table, if that may name the source."""
 
-    @property
-    def label(self) -> str:
-        """The name of its file, sheet or database table, if that may name the source."""
+    place: Place | None = None
+    """Kind of place that the label is the name of."""
 
-    @property
-    def place(self) -> Place | None:
-        """Return the kind of place that the label is the name of."""
+    path: Path | None = None
+    """The file, if it is one."""
 
-    @property
-    def path(self) -> Path | None:
-        """The file, if it is one."""
+    levels: tuple[str, ...] = ()
+    """Columns that are the index of a frame, if it has several levels."""
 
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """The columns that are the index of a frame, if it has several levels."""
-
+    @abstractmethod
     def types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns."""
 
+    @abstractmethod
     def head(self, n_rows: int) -> pl.DataFrame:
         """Return the first rows with all columns."""
 
+    @abstractmethod
     def count(self) -> int:
         """Return the number of rows, or slightly more."""
 
+    @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the given columns, in order: at least one batch."""
 
 
 @dataclass(frozen=True)
-class LazyReader:
+class LazyReader(Reader):
     """A reader of a lazy frame: Parquet, Arrow, short texts, JSON, workbooks, the user's frames."""
 
     rows: pl.LazyFrame
@@ -131,14 +127,14 @@ class LazyReader:
     levels: tuple[str, ...] = ()
 
     @cached_property
-    def names(self) -> Sequence[str]:
-        """The names of its columns."""
-        return self._schema.names()
-
-    @cached_property
     def _schema(self) -> pl.Schema:
         with read_errors(self):
             return self.rows.collect_schema()
+
+    @cached_property
+    def names(self) -> Sequence[str]:  # type: ignore[override]
+        """The names of its columns."""
+        return self._schema.names()
 
     def types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns."""
@@ -158,14 +154,12 @@ class LazyReader:
         """Yield the given columns; raise `UnreadableFile` if rows are missing."""
         rows = self.rows.select(columns)
         with read_errors(self):
-            if self.path is None:
-                yield from _slices(rows.collect())
-            else:
+            if self.path is not None:
                 yield from whole_batches(rows)
-
-
-def _slices(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    return rows.iter_slices(ROWS_PER_BATCH) if len(rows) else iter([rows])
+            elif len(whole := rows.collect()):
+                yield from whole.iter_slices(ROWS_PER_BATCH)
+            else:
+                yield whole
 
 
 class Incomplete(ValueError):
@@ -195,47 +189,32 @@ def whole_batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         raise Incomplete("its reader stopped before the end")
 
 
-def read_errors(of: Reader | Path) -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def read_errors(of: Reader | Path | str) -> Iterator[None]:
     """Turn errors of other libraries into one sentence that names the data and says what to do."""
-    path = of if isinstance(of, Path) else of.path
-    return frame_errors(of.origin) if path is None else _file_errors(path)  # type: ignore[union-attr]
-
-
-@contextlib.contextmanager
-def _file_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except VeracityError as error:
-        if path.name != STANDARD_INPUT_FILE:
-            raise
-        raise type(error)(str(error).replace(str(path), STANDARD_INPUT_FILE)) from error
-    except OSError as error:
-        if error.errno is None:  # Polars met the end too early
-            raise damaged(path, error) from error
-        raise UnreadableFile(
-            f"{path}: cannot be read ({error.strerror or first_line(error)}); check the path and "
-            "its permissions"
-        ) from error
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, Incomplete) as error:
-        raise damaged(path, error) from error
-
-
-@contextlib.contextmanager
-def frame_errors(name: str) -> Iterator[None]:
-    """Turn errors of a frame into one sentence."""
+    path = of if isinstance(of, Path) else of.path if isinstance(of, Reader) else None
     try:
         yield
     except VeracityError:
         raise
+    except OSError as error:
+        if error.strerror is None and path is not None:  # Polars met the end too early
+            raise damaged(path, error) from error
+        raise UnreadableFile(
+            f"{path or of}: cannot be read ({error.strerror or first_line(error)}); check the path "
+            "and its permissions"
+        ) from error
     except (
         ArithmeticError,
         AttributeError,
-        OSError,
         TypeError,
         ValueError,
         pl.exceptions.PolarsError,
         pl.exceptions.PanicException,
     ) as error:
+        if path is not None:
+            raise damaged(path, error) from error
+        name = of.origin if isinstance(of, Reader) else of
         raise InputError(
             f"{name} cannot be read ({first_line(error)}); check how it is made"
         ) from error

@@ -28,8 +28,6 @@ PREFIX = "veracity-spill-"
 MARKER = "owner"
 """An empty file in each folder of ours, which is written once the folder is locked."""
 
-MOUNTS = Path("/proc/mounts")
-
 
 class OwnedFolder:
     """New temporary folder, locked until it is removed, at the latest at exit."""
@@ -137,21 +135,8 @@ class TempFolder:
 
 
 def _usual_place() -> Path:
-    """Return the folder for temporary files; avoid one that is in memory if possible."""
-    places = [Path(tempfile.gettempdir()), Path("/var/tmp")]
-    in_memory = _mounted_in_memory()
-    on_disk = [p for p in places if p.is_dir() and _mount_of(p, in_memory) not in in_memory]
-    return (on_disk or places)[0]
-
-
-def _mounted_in_memory() -> set[str]:
-    with contextlib.suppress(OSError, ValueError):
-        lines = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
-        return {line.split()[1] for line in lines if line.split()[2] in ("tmpfs", "ramfs")}
-    return set()
-
-
-def _mount_of(place: Path, mounts: set[str]) -> str:
-    """Return the nearest of the mounts above a place, or nothing if another is nearer."""
-    above = [place.resolve(), *place.resolve().parents]
-    return next((str(p) for p in above if str(p) in mounts or p.is_mount()), "")
+    """Return the folder for temporary files; without TMPDIR, one that is never in memory."""
+    on_disk = Path("/var/tmp")
+    return (
+        on_disk if "TMPDIR" not in os.environ and on_disk.is_dir() else Path(tempfile.gettempdir())
+    )

@@ -1,8 +1,8 @@
 """Text files: their encoding, CSV and JSON.
 
 Polars reads CSV as columns of text. Python's own reader, which is slower, names the line that is
-wrong, and reads what Polars does not: lines that end in a lone carriage return, quotes inside plain
-fields.
+wrong, and reads what Polars does not: files whose lines end in a lone carriage return, quotes
+inside plain fields.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import polars as pl
 
 from veracity.errors import (
     ParameterError,
     RaggedRows,
-    TooLarge,
     UnreadableFile,
     WrongEncoding,
     damaged,
@@ -36,11 +35,10 @@ from veracity.errors import (
 from veracity.io.frames import frame_of_rows
 from veracity.io.memory import free_memory
 from veracity.io.reader import (
-    STANDARD_INPUT_FILE,
     FileNote,
-    Incomplete,
     LazyReader,
     Notes,
+    Place,
     Reader,
     whole_batches,
 )
@@ -76,7 +74,7 @@ SHORT_TEXT = 1 << 24
 """Size in bytes up to which a file is read into memory once."""
 
 MOST_SIDE_BY_SIDE = 0.3
-"""Maximum share of non-ASCII letters that are next to each other in western text."""
+"""Largest share of non-ASCII letters next to another one in western text; other text has more."""
 
 
 @dataclass(frozen=True)
@@ -104,13 +102,6 @@ class TextFile:
     def opened(self) -> IO[bytes]:
         """Open the file, unpacked."""
         return gzip.open(self._raw()) if self.is_packed else self._raw()  # type: ignore[return-value]
-
-    def may_have(self, byte: bytes) -> bool:
-        """Return True if a byte may be in the file; for a packed file it is not known."""
-        if self.is_packed:
-            return True
-        with self._raw() as file:
-            return any(byte in piece for piece in iter(lambda: file.read(1 << 20), b""))
 
     @contextlib.contextmanager
     def text(self, codec: str) -> Iterator[IO[str]]:
@@ -205,11 +196,7 @@ LONG_TEXT = 50_000_000
 """Size in bytes from which text without quotes is read while it is encoded."""
 
 LARGE_TEXT = 2_000_000_000
-"""Bytes from which on other text is read in batches, too, where that is possible."""
-
-COPIES_OF_TEXT = 4
-"""Copies of a file's text in memory if it is read in one piece: unpacked, in a buffer that grows to
-twice its size, and as a table."""
+"""Size in bytes from which text with quotes is read in batches, too, where that is possible."""
 
 
 @dataclass(frozen=True)
@@ -300,22 +287,17 @@ class Dialect:
 
 def open_csv(path: Path, encoding: str, notes: Notes, label: str = "") -> Reader:
     """Return a reader of a CSV file, with notes on guessed settings."""
-    file, size, free = TextFile.of(path), path.stat().st_size, free_memory()
-    if size > LONG_TEXT and path.name != STANDARD_INPUT_FILE:
+    file, size = TextFile.of(path), path.stat().st_size
+    if size > LONG_TEXT:
         is_plain = _is_plain(path)
-        if is_plain or size > min(LARGE_TEXT, (free or LARGE_TEXT) // 4):
+        if is_plain or size > min(LARGE_TEXT, (free_memory() or LARGE_TEXT) // 4):
             dialect = recognise(file, file.codec(encoding))
             names = dialect.header()
             is_utf8 = dialect.codec.startswith("utf-8") and dialect.line_end == "\n"
             can_scan = is_utf8 and not file.is_packed
             if can_scan and len(dialect.scan().collect_schema()) == len(names):
                 _note_preamble(dialect, notes)
-                return CsvReader(dialect, tuple(names), is_plain, label)
-    if free is not None and size > free // COPIES_OF_TEXT:
-        raise TooLarge(
-            f"{path}: its rows need more than the {free / 1e9:,.1f} GB of memory that are free; "
-            "write it as Parquet or plain UTF-8 text first"
-        )
+                return CsvReader(dialect, tuple(names), is_plain, str(path), path, label)
     rows = _read_at_once(file, encoding, notes)
     return LazyReader(rows.lazy(), str(path), label, "filename", path)
 
@@ -339,33 +321,24 @@ def _read_at_once(file: TextFile, encoding: str, notes: Notes) -> pl.DataFrame:
 
 
 def _read(dialect: Dialect, notes: Notes) -> pl.DataFrame:
-    file = dialect.file
     _note_preamble(dialect, notes)
     names = dialect.header()
     rows = None if dialect.line_end == "\r" else dialect.read()
-    if (
-        rows is None
-        or rows.width != len(names)
-        or (file.may_have(b"\r") and _is_in_a_field(rows, "\r"))  # which may have ended a line
-    ):
+    if rows is None or rows.width != len(names):
         _, *cells = dialect.rows()
         schema = [(f"{number}", pl.String) for number in range(len(names))]
         texts = [[cell or None for cell in row] for row in cells]
         rows = pl.DataFrame(texts, schema=schema, orient="row")
-    elif _is_doubtful(rows, rows.columns[-1], has_quotes=file.may_have(b'"')):
+    elif _is_doubtful(rows, rows.columns[-1]):
         dialect.check()
     rows.columns = names
     return _with_text(rows)
 
 
-def _is_doubtful(rows: pl.DataFrame, last: str, *, has_quotes: bool) -> bool:
+def _is_doubtful(rows: pl.DataFrame, last: str, *, has_quotes: bool = True) -> bool:
     """Return True if rows may be cut short, or swallowed by a quote that is never closed."""
-    return rows[last].null_count() > 0 or (has_quotes and _is_in_a_field(rows, "\n"))
-
-
-def _is_in_a_field(rows: pl.DataFrame, text: str) -> bool:
-    is_there = pl.any_horizontal(pl.all().str.contains(text, literal=True).any())
-    return bool(rows.select(is_there).item())
+    has_line_ends = pl.any_horizontal(pl.all().str.contains("\n", literal=True).any())
+    return rows[last].null_count() > 0 or (has_quotes and bool(rows.select(has_line_ends).item()))
 
 
 def _with_text(rows: pl.DataFrame) -> pl.DataFrame:
@@ -376,7 +349,7 @@ def _with_text(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class CsvReader:
+class CsvReader(Reader):
     """A long CSV file, read in batches; an error in a row is raised when the row is read."""
 
     dialect: Dialect
@@ -384,19 +357,10 @@ class CsvReader:
     is_plain: bool
     """True if there are no quotes: then unneeded columns are not read."""
 
+    origin: str
+    path: Path
     label: str = ""
-    place: Literal["filename"] = "filename"
-    levels: tuple[str, ...] = ()
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self.dialect.path
-
-    @property
-    def origin(self) -> str:
-        """Its path."""
-        return str(self.path)
+    place: Place = "filename"
 
     def types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns: all are text."""
@@ -418,8 +382,8 @@ class CsvReader:
         is_checked = False
         with self._explained():
             for batch in whole_batches(self._scan().select([*needed])):
-                has_quotes = not self.is_plain
-                if not is_checked and _is_doubtful(batch, self.names[-1], has_quotes=has_quotes):
+                last, has_quotes = self.names[-1], not self.is_plain
+                if not is_checked and _is_doubtful(batch, last, has_quotes=has_quotes):
                     self.dialect.check()
                     is_checked = True
                 yield _with_text(batch).select(columns)
@@ -433,7 +397,7 @@ class CsvReader:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except (pl.exceptions.PolarsError, OSError, Incomplete) as error:
+        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
             self.dialect.check()
             raise damaged(self.path, error) from error
 
@@ -602,7 +566,7 @@ def open_json(path: Path) -> pl.LazyFrame:
 
 
 def _objects(path: Path, content: bytes) -> list[Any]:
-    """Return all that is in an array, or in lines; a single object is an array of one."""
+    """Return the objects of an array, or of lines; a single object is an array of one."""
     if content.lstrip()[:1] not in (b"[", b"{"):
         raise UnreadableFile(f"{path}: no JSON: {JSON_FORMS}")
     try:
@@ -629,7 +593,7 @@ def _without_nan(text: bytes) -> Any:
 
 
 def _rows_within(path: Path, rows: list[Any]) -> list[Any]:
-    """Return the rows, which may be the only thing within a single object."""
+    """Return the rows; take them out of a single object that holds nothing else."""
     if len(rows) != 1 or not isinstance(rows[0], dict) or len(rows[0]) != 1:
         return rows
     ((name, inner),) = rows[0].items()

@@ -27,7 +27,7 @@ The default algorithm breaks even at about 250,000 claims, LTD-RBM with its batc
 """
 
 ALWAYS_COMPILED = ("gibbs",)
-"""Kernels whose reference is slow even for few claims: it visits each fact in each round."""
+"""Kernels whose reference is slow even for few claims, because it is a Python loop over facts."""
 
 SUMS_AND_PAIRS = (
     "sum_votes", "sum_claims", "weigh_claims", "sum_by_source", "normalise_log", "count_votes",
@@ -46,7 +46,8 @@ STEADY = 200
 """Facts whose gradients may be summed into one step; with more, the step shrinks in proportion."""
 
 BEND = 1.5
-"""Log-odds by which a step may move a source: beyond, the logistic function has another slope."""
+"""Largest change of a source's log-odds in one step. Beyond it, the slope of the logistic function
+differs too much."""
 
 
 class Numbers(NamedTuple):

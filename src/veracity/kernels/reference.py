@@ -468,10 +468,10 @@ def find_links(
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Find, for some pairs of slots, the supports in which both claim the same value.
 
-    ``pair_of_slots`` is the number of a pair, both ways, and -1 where two are none. Returns where
-    the links of each pair begin, the supports of the lower slot and of the higher one, by fact, and
-    how many values of the same items both name: where they name several, as many as the one that
-    names fewer.
+    ``pair_of_slots[a, b]`` and ``[b, a]`` are the number of the pair, and -1 if a and b are no
+    pair. Return four arrays: where the links of each pair begin; the support of the lower slot in
+    each link, by fact; that of the higher slot; and for each pair the number of values on shared
+    items. If both claim several values of an item, the smaller number counts.
     """
     slot_of_support = slot_of_source[block.source_of_support]
     supports = np.flatnonzero(slot_of_support >= 0)

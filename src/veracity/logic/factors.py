@@ -152,7 +152,7 @@ class RuleSums(NamedTuple):
     of_label: FloatArray
     """[label, 2]: expected number of variables with it before any claim, under the rules and
     without; empty if shares of labels are not learned."""
-    worst: Worst | None
+    worst: Worst
 
 
 class States(NamedTuple):

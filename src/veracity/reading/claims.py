@@ -24,14 +24,13 @@ from veracity.io.paths import open_tables
 from veracity.io.reader import Notes, Reader, merged_notes, quoted_list, read_errors
 from veracity.printing import counted, in_short
 from veracity.reading.clean import (
-    as_claims,
+    NO_TIME,
     check_calendar,
-    complete,
+    cleaned,
     lacking_notes,
     no_value_note,
     nothing_in,
     settled,
-    weighed,
     with_numbers,
     without,
 )
@@ -51,64 +50,6 @@ from veracity.reading.spark import SparkClaims
 from veracity.workers import Prefetched
 
 
-class Opened(NamedTuple):
-    """Tables of the claims, with their plans, and the notes on them."""
-
-    origin: str
-    frame_kind: FrameKind
-    tables: list[tuple[Reader, ReadPlan]]
-    notes: list[str]
-    columns: dict[str, str]
-    """Columns by role, if their names differ from the roles."""
-    wide: Wide | None = None
-    """Format of wide tables, if they are wide."""
-    types: Mapping[str, str] = MappingProxyType({})
-    """Types of columns whose values may have become text in a mixture, in their order."""
-
-
-def plan_tables(data: object, wanted: Sequence[str], options: ReadOptions) -> Opened:
-    """Find the wanted columns in each table of `data`."""
-    found: Notes = []
-    notes: list[str] = []
-    origin, frame_kind, readers = open_tables(data, options.encoding, options.source_from, found)
-    columns: dict[str, str] = {}
-    wide, types = options.wide or options.likely_wide, dict[str, str]()
-    tables: list[tuple[Reader, ReadPlan]] = []
-    inner = [role for role in wanted if role != "source" or options.source_from is None]
-    spelling = Spelling(options)
-    for reader in readers:
-        with read_errors(reader):
-            aliases = spelling.aliases(reader.names)
-            plan = sniff(reader, inner, options, notes, aliases, wide)
-        if len(inner) < len(wanted):
-            _note_sources(reader, plan, notes)
-        tables.append((reader, plan))
-        for name, dtype in plan.types_before.items():
-            types[name] = dtype if types.get(name, dtype) == dtype else str(pl.String())
-        named = plan.named.items()
-        columns = {own: n for own, n in named if n != own or own in options.carrying} | columns
-        columns |= _said_together(plan, options)
-        wide = plan.wide  # what is not plain in a further file is as in this one
-    notes += spelling.notes
-    tables = align(tables, notes)
-    if options.source_from is not None and "source" in wanted:
-        tables = _named_by_place(tables, options, notes)
-    told = [
-        *merged_notes(found),
-        *describe_plans([plan for _, plan in tables], options.kind),
-        *notes,
-    ]
-    return Opened(origin, frame_kind, tables, told, columns, wide, types)
-
-
-def _said_together(plan: ReadPlan, options: ReadOptions) -> dict[str, str]:
-    """Return the columns that hold the values of a wide table, if they were named."""
-    said = options.said.get("value", "")
-    pieces = dict.fromkeys(parts_of_name(said, plan.value_columns))
-    is_said = bool(pieces) and tuple(pieces) == plan.value_columns
-    return {"value": said} if is_said else {}
-
-
 def _note_sources(reader: Reader, plan: ReadPlan, notes: list[str]) -> None:
     """Note a column that names sources, though files do."""
     used = (*plan.named.values(), *plan.value_columns)
@@ -119,17 +60,16 @@ def _note_sources(reader: Reader, plan: ReadPlan, notes: list[str]) -> None:
 
 
 def _named_by_place(
-    tables: list[tuple[Reader, ReadPlan]], options: ReadOptions, notes: list[str]
+    tables: list[tuple[Reader, ReadPlan]], source_from: SourceFrom, notes: list[str]
 ) -> list[tuple[Reader, ReadPlan]]:
     """Let the names of files, sheets or tables be the sources."""
     labels = [reader.label for reader, _ in tables]
     if not all(labels):
-        what = "tables that are named" if options.source_from == "table" else "files"
+        what = "tables that are named" if source_from == "table" else "files"
         raise ParameterError(
-            f"{tables[0][0].origin}: source_from={options.source_from!r} is for {what}, and this "
-            "is none"
+            f"{tables[0][0].origin}: source_from={source_from!r} is for {what}, and this is none"
         )
-    place = "file" if options.source_from == "filename" else options.source_from
+    place = "file" if source_from == "filename" else source_from
     notes.append(f"each {place} is a source: {quoted_list(labels)}")
     return [
         (reader, replace(plan, source=reader.label, order=("source", *plan.order)))
@@ -215,48 +155,87 @@ class Claims:
         not fit in memory.
     no_value
         Texts that mean "no value".
+    until
+        The newest time of a claim, if times were looked at while rows were read.
     """
 
+    frame_kind: FrameKind = "polars"
+    columns: Mapping[str, str] = MappingProxyType({})
+    shape: Mapping[str, str] = MappingProxyType({})
+    types: Mapping[str, str] = MappingProxyType({})
+    encoding: str = "utf-8"
     no_value: Sequence[str] = ()
+    rows_read = rows_kept = 0
+    seconds = 0.0
+    until = NO_TIME
+    normalisation: Mapping[str, Any] | None = None
+    changes: pl.DataFrame | None = None
+    originals: pl.DataFrame | None = None
 
-    def __init__(self, data: object, options: ReadOptions, *, what: str = "claims") -> None:
+    _what = "claims"
+    _are_samples = _is_text = False
+    _n_complete = _n_nameless = 0
+    _notes_on_repeated: tuple[str, ...] = ()
+    _prefetched: Prefetched[pl.DataFrame] | None = None
+    _mapping: Rewriting | None = None
+    _kept: pl.DataFrame | None = None
+
+    def __init__(self, kind: Kind, origin: str) -> None:
+        self.kind, self.origin = kind, origin
+        self._notes: list[str] = []
+        self._tables: list[tuple[Reader, ReadPlan]] = []
+        self._n_lacking, self._n_of_no_value = Counter[str](), Counter[str]()
+
+    @classmethod
+    def of(cls, data: object, options: ReadOptions, *, what: str = "claims") -> Claims:
+        """Find the claims, or known truths, in each table of `data`."""
         began = time.perf_counter()
         wanted = (*options.parts, *options.carrying) if what == "claims" else options.parts[1:]
-        opened = plan_tables(data, wanted, options)
-        self._begin_as(options.kind, opened.origin, opened.frame_kind)
-        self.columns: Mapping[str, str] = opened.columns
-        self.shape: Mapping[str, str] = options.told(opened.wide)
-        self.types, self.encoding = opened.types, options.encoding
-        self.no_value = options.no_value
-        self._what, self._are_samples = what, options.samples and what == "claims"
-        self._are_numbers = options.kind == "numeric"
-        self._is_text = self._are_numbers and options.normalise is not False  # no numbers yet
-        self._notes: list[str] = opened.notes
-        self._tables: list[tuple[Reader, ReadPlan]] = opened.tables
-        self.seconds = time.perf_counter() - began
-
-    def _begin_as(self, kind: Kind, origin: str, frame_kind: FrameKind) -> None:
-        self.kind, self.origin, self.frame_kind = kind, origin, frame_kind
-        self.rows_read = self.rows_kept = 0
-        self.seconds = 0.0
-        self.normalisation: Mapping[str, Any] | None = None
-        self.changes: pl.DataFrame | None = None
-        self.originals: pl.DataFrame | None = None
-        self._n_lacking, self._n_complete, self._n_nameless = Counter[str](), 0, 0
-        self._n_of_no_value = Counter[str]()
-        self._what = "claims"
-        self._notes_on_repeated: tuple[str, ...] = ()
-        self._prefetched: Prefetched[pl.DataFrame] | None = None
-        self._mapping: Rewriting | None = None
-        self._kept: pl.DataFrame | None = None
+        inner = [role for role in wanted if role != "source" or options.source_from is None]
+        found: Notes = []
+        notes: list[str] = []
+        origin, frame_kind, readers = open_tables(
+            data, options.encoding, options.source_from, found
+        )
+        columns: dict[str, str] = {}
+        wide, types = options.wide or options.likely_wide, dict[str, str]()
+        tables: list[tuple[Reader, ReadPlan]] = []
+        spelling = Spelling(options)
+        for reader in readers:
+            with read_errors(reader):
+                aliases = spelling.aliases(reader.names)
+                plan = sniff(reader, inner, options, notes, aliases, wide)
+            if len(inner) < len(wanted):
+                _note_sources(reader, plan, notes)
+            tables.append((reader, plan))
+            for name, dtype in plan.types_before.items():
+                types[name] = dtype if types.get(name, dtype) == dtype else str(pl.String())
+            named = plan.named.items()
+            columns = {own: n for own, n in named if n != own or own in options.carrying} | columns
+            said = options.said.get("value", "")
+            pieces = tuple(dict.fromkeys(parts_of_name(said, plan.value_columns)))
+            if pieces and pieces == plan.value_columns:
+                columns |= {"value": said}
+            wide = plan.wide  # what is not plain in a further file is as in this one
+        notes += spelling.notes
+        tables = align(tables, notes)
+        if options.source_from is not None and "source" in wanted:
+            tables = _named_by_place(tables, options.source_from, notes)
+        claims = cls(options.kind, origin)
+        claims.frame_kind, claims.columns, claims.types = frame_kind, columns, types
+        claims.shape, claims.encoding = options.told(wide), options.encoding
+        claims.no_value, claims._what = options.no_value, what
+        claims._are_samples = options.samples and what == "claims"
+        claims._is_text = options.kind == "numeric" and options.normalise is not False  # for now
+        formats = describe_plans([plan for _, plan in tables], options.kind)
+        claims._notes, claims._tables = [*merged_notes(found), *formats, *notes], tables
+        claims.seconds = time.perf_counter() - began
+        return claims
 
     @classmethod
     def of_rows(cls, rows: pl.DataFrame, kind: Kind, origin: str) -> Claims:
         """Return claims that are rows under the names of ``CLAIM_COLUMNS``."""
-        claims = cls.__new__(cls)
-        claims._begin_as(kind, origin, "polars")
-        claims.columns, claims.shape, claims.types, claims.encoding = {}, {}, {}, "utf-8"
-        claims._notes, claims._tables = [], []
+        claims = cls(kind, origin)
         claims._kept, claims.rows_read, claims.rows_kept = rows, len(rows), len(rows)
         return claims
 
@@ -273,7 +252,7 @@ class Claims:
         """Return all claims, read once and stored; of a source's claims with times, the newest."""
         if self._kept is None:
             rows, counts = settled(self.collect(), self.kind, self.origin)
-            self._notes_on_repeated = counts.notes
+            self._notes_on_repeated, self.until = counts.notes, counts.until
             self._kept, self.rows_kept = rows, len(rows)
         return self._kept
 
@@ -383,19 +362,14 @@ class Claims:
         if self.no_value:
             rows, n_of_text = without(rows, self.no_value)
             self._n_of_no_value += n_of_text
-        if "claim" in rows.columns:
-            rows = rows.with_columns(claim=as_claims(rows["claim"], origin, first_row))
-        rows, n_lacking = complete(rows)
-        self._n_lacking += n_lacking
         if self._are_samples and "weight" not in rows.columns:
             rows = rows.with_columns(weight=pl.lit(1.0))  # a sample is one of several
-        n_rows, rows = len(rows), weighed(rows, origin)
-        if len(rows) < n_rows:
-            self._n_lacking["weight"] += n_rows - len(rows)
+        rows, n_lacking = cleaned(rows, origin, first_row)
+        self._n_lacking += n_lacking
         if "attribute" in rows.columns and rows["attribute"].dtype == pl.String:
             self._n_nameless += int((rows["attribute"] == "").sum())
         is_text = self._is_text and rows["value"].dtype == pl.String  # which is normalised first
-        return with_numbers(rows, self.origin) if self._are_numbers and not is_text else rows
+        return with_numbers(rows, self.origin) if self.kind == "numeric" and not is_text else rows
 
     def normalised(
         self,
@@ -421,7 +395,7 @@ class Claims:
             rows, counts = settled(rewritten.drop("original"), self.kind, self.origin)
             if rows.is_empty():
                 raise NoClaims(f"{self.origin}: no claim has a value")
-            self._notes_on_repeated = counts.notes
+            self._notes_on_repeated, self.until = counts.notes, counts.until
             return self.with_rows(rows)
         return self
 
@@ -437,7 +411,7 @@ def _changed_spellings(rows: pl.DataFrame) -> pl.DataFrame:
 
 def open_claims(data: object, options: ReadOptions, *, memory: int | None = None) -> Claims:
     """Find the claims in the input of `veracity.discover`; they are read when they are encoded."""
-    claims = Claims(data, options)
+    claims = Claims.of(data, options)
     if options.normalise is False or options.kind == "binary":
         return claims
     find = partial(look, kinds=options.kinds_of_values, claims_kind=options.kind)
@@ -456,7 +430,7 @@ def open_claims_like(
     if normalisation is None:
         return open_claims(data, options, memory=memory)
     known = Normalisation.from_json(normalisation)
-    claims = Claims(data, replace(options, normalise=True))
+    claims = Claims.of(data, replace(options, normalise=True))
     return claims.normalised(known.with_sources, like, memory=memory)
 
 
@@ -584,7 +558,7 @@ def read_truth(
     Where the claims were normalised, the truths are, too, and spelt `like` the facts.
     """
     options = replace(options, normalise=normalisation is not None)
-    truths = Claims(data, options, what="truths")
+    truths = Claims.of(data, options, what="truths")
     rows, notes = truths.collect(), list(truths.notes)
     if normalisation is not None and "value" in rows.columns:
         normalised = Normalisation.from_json(normalisation).apply(rows, like=like)

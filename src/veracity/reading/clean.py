@@ -1,4 +1,4 @@
-"""Clean rows of claims: numbers, weights, times, true and false; rows that lack something go."""
+"""Clean rows of claims: read numbers, weights, times, true and false; leave out incomplete rows."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from veracity.errors import BadValue, NoClaims
 from veracity.naming import as_text, is_in_calendar
 from veracity.printing import counted, in_short
 from veracity.reading.normalise.dates import read_dates
-from veracity.reading.plan import ASKED, plain
+from veracity.reading.plan import ASKED
 from veracity.reading.roles import Kind, keys_of
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
 """Range of weights: lower ones count as zero, higher ones as the maximum, so sums are finite."""
 
 PERCENTAGE = r"^(.+?)\s*%$"
-"""A number before the sign that makes it a hundredth."""
+"""Number with a percent sign."""
 
 TRUE_WORDS = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_WORDS = ("false", "f", "no", "n", "0", "0.0")
 
 
 def check_calendar(rows: pl.DataFrame, origin: str, first_row: int | None) -> None:
-    """Refuse dates that no calendar has: they could neither be shown nor written as text."""
+    """Raise an error for dates outside of the calendar, which can be neither shown nor written."""
     for column in rows:
         if not column.dtype.is_temporal():
             continue
@@ -85,7 +85,7 @@ def no_value_note(n_of_text: Counter[str], no_value: Sequence[str], what: str) -
 
 
 def _is_empty(column: pl.Series) -> pl.Series:
-    """Return True for empty names; null or True for missing ones."""
+    """Return True for empty names, and True or null for missing ones."""
     if column.dtype == pl.String:
         return column == ""
     if column.dtype == pl.Binary:
@@ -93,16 +93,17 @@ def _is_empty(column: pl.Series) -> pl.Series:
     return column.is_null()
 
 
-def checked_rows(rows: pl.DataFrame, kind: Kind, origin: str) -> tuple[pl.DataFrame, Counter[str]]:
-    """Clean rows in any order, and count those that lack a role."""
-    rows = rows.select(plain(name, dtype) for name, dtype in rows.schema.items())
+def cleaned(
+    rows: pl.DataFrame, origin: str, first_row: int | None = None
+) -> tuple[pl.DataFrame, Counter[str]]:
+    """Read words for true and false, and weights; leave out and count rows that lack a role."""
     if "claim" in rows.columns:
-        rows = rows.with_columns(claim=as_claims(rows["claim"], origin))
+        rows = rows.with_columns(claim=as_claims(rows["claim"], origin, first_row))
     rows, n_lacking = complete(rows)
     kept = weighed(rows, origin)
     if len(kept) < len(rows):
         n_lacking["weight"] += len(rows) - len(kept)
-    return (with_numbers(kept, origin) if kind == "numeric" else kept), n_lacking
+    return kept, n_lacking
 
 
 def nothing_in(origin: str, what: str, reason: str) -> NoClaims:
@@ -185,6 +186,9 @@ def weighed(rows: pl.DataFrame, origin: str) -> pl.DataFrame:
 
 # --- what a source says more than once ------------------------------------------------------------
 
+NO_TIME = float("-inf")
+"""The newest time of claims without times."""
+
 
 class Settled(NamedTuple):
     """Numbers of rows that were left out, or merged with others; they add up by ``+``."""
@@ -193,10 +197,13 @@ class Settled(NamedTuple):
     n_averaged: int = 0
     n_weighed: int = 0
     """Number of numeric claims with a weight other than one."""
+    until: float = NO_TIME
+    """Newest time of a claim, in seconds, or as the number that it is."""
 
     def __add__(self, other: Settled) -> Settled:  # type: ignore[override]
         """Add up both."""
-        return Settled(*(one + two for one, two in zip(self, other, strict=True)))
+        counts = (one + two for one, two in zip(self[:-1], other[:-1], strict=True))
+        return Settled(*map(int, counts))._replace(until=max(self.until, other.until))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -245,7 +252,9 @@ def settled(
         times = _comparable_times(rows["time"], origin, are_all=are_all)
         is_newest = pl.col("time") == pl.col("time").max().over(keys)
         kept = rows.with_columns(time=times).filter(is_newest).drop("time")
-        rows, told = kept, Settled(n_older=len(rows) - len(kept))
+        is_date = times.dtype == pl.Date or isinstance(times.dtype, pl.Datetime)
+        until = (times.dt.epoch("s") if is_date else times.to_physical()).max()
+        rows, told = kept, Settled(len(rows) - len(kept), until=float(until))  # type: ignore[arg-type]
     if kind == "numeric" and "weight" in rows.columns:
         means, n_weighed = _weighted_means(rows, keys), int((rows["weight"] != 1.0).sum())
         told += Settled(n_averaged=len(rows) - len(means), n_weighed=n_weighed)

@@ -117,13 +117,10 @@ class ReadOptions:
             raise ParameterError(
                 "samples and weights are not for multiple claims: several values of a source count"
             )
-        if self.source_from is not None and "source" in self.columns:
+        named = "a column" if "source" in self.columns else "the columns"
+        if self.source_from is not None and ("source" in self.columns or self.wide == "sources"):
             raise ParameterError(
-                "the source is named by a column and by source_from; leave one out"
-            )
-        if self.source_from is not None and self.wide == "sources":
-            raise ParameterError(
-                "the source is named by the columns and by source_from; leave one out"
+                f"the source is named by {named} and by source_from; leave one out"
             )
 
     @property

@@ -62,7 +62,7 @@ FEWEST_ROWS = 4
 """Minimum number of rows from which agreement is evidence."""
 
 AGREEING = 0.4
-"""Agreement of columns of sources beyond chance, at least (Cohen's kappa)."""
+"""Smallest agreement beyond chance (Cohen's kappa) of columns that are sources."""
 
 MOST_COMPARED = 40
 """Number of columns that are compared with each other, to see whether they are sources."""
@@ -115,11 +115,11 @@ class Layout(NamedTuple):
     value_columns: tuple[str, ...] = ()
     """The columns that hold values, if the table is wide."""
     names_are: str = ""
-    """The role of their names: an attribute, a source, an entity or fact, or a sample."""
+    """Role of the names of these columns: attribute, source, entity, fact or sample."""
     cells_are: str = "value"
-    """The role of their cells, a value or a claim."""
+    """Role of the cells of these columns: value or claim."""
     is_found: bool = False
-    """True if the user did not name the format: then it is noted."""
+    """True if the format was recognised, not named by the user; then a note says so."""
 
     @property
     def wide(self) -> Wide | None:
@@ -132,7 +132,7 @@ class Layout(NamedTuple):
 
 @dataclass
 class Candidate:
-    """A table whose layout is to be found out.
+    """Table whose layout is not known yet.
 
     Attributes
     ----------
@@ -151,8 +151,6 @@ class Candidate:
         The columns of known truths that say how questions were drawn; they play no other role.
     only, without
         Columns with a text that rows must have, or must not have.
-    columns_option
-        The parameter that messages suggest to name columns.
     """
 
     reader: Reader
@@ -167,7 +165,6 @@ class Candidate:
     asked: Mapping[str, str] = field(default_factory=dict)
     only: tuple[tuple[str, str], ...] = ()
     without: tuple[tuple[str, str], ...] = ()
-    columns_option: str = "columns"
 
     @property
     def origin(self) -> str:
@@ -227,9 +224,20 @@ def sniff(
             *(name for name, _ in (*table.only, *table.without)),
         ]
     )
-    needed = _outer_columns(used, table)
+    own = {aliases.get(name, name): name for name in reader.names}
+    needed = tuple(
+        dict.fromkeys(
+            own[name]
+            if name in own and name not in table.nested
+            else next(own[whole] for whole in own if name.startswith(f"{whole}."))
+            for name in used
+        )
+    )
     types = table.schema or _renamed(reader.types(needed), aliases)
-    _require_plain_cells(table, layout, types)
+    cells = [(layout.cells_are, name) for name in layout.value_columns]
+    for role, name in [*((role, n) for role, names in columns.items() for n in names), *cells]:
+        if role != "value" or not is_list(types[name]):
+            require_plain(table.origin, role, name, types[name])
     for role, name in layout.keys.items():
         if name not in (role, options.columns.get(role), options.likely.get(role)):
             notes.append(f"column '{name}' is taken as the {role}")
@@ -272,7 +280,14 @@ def _candidate(
     nested: tuple[str, ...] = ()
     only: tuple[tuple[str, str], ...] = ()
     without: tuple[tuple[str, str], ...] = ()
-    if reader.place != "table" or not _are_enough(found, wanted, options, reader.origin):
+    is_long = options.wide is None and not any(
+        parts_of_name(n, found) for n in options.said.values()
+    )
+    if (
+        reader.place != "table"  # whose types cost a query
+        or not is_long
+        or lacking_parts(options.match(found, wanted, reader.origin), wanted)
+    ):
         schema = _renamed(reader.types(reader.names), aliases)
         named = [name for role, name in options.said.items() if role in wanted]
         said = [piece for name in named for piece in (name, *name.split(JOINED))]
@@ -290,14 +305,12 @@ def _candidate(
         likely = recognised(objects, wanted, likely=options.likely)
         found = [n for n in opened if n not in objects or n in (*said, *likely.values())]
         schema = opened
-    options = _with_levels(reader, found, wanted, options, notes)
-    options = with_whole_fact(found, wanted, options, reader.origin, notes)
+    options = _with_likely(reader, found, schema, wanted, options, notes)
     pieces = dict[str, Sequence[str]]()
     for name in dict.fromkeys(name for role, name in options.said.items() if role != "value"):
         if own := parts_of_name(name, found):
             pieces[name] = own
             found = [name, *(other for other in found if other not in own)]
-    options = _with_lists(found, schema, wanted, options, reader.origin)
     asked = asked_columns(found) if "source" not in wanted else {}
     if "source" in wanted and STATUS in found and any(name.startswith(ANSWER) for name in found):
         without = ((STATUS, REJECTED),)
@@ -308,7 +321,7 @@ def _candidate(
     found = [name for name in found if name not in used]
     table = Candidate(
         reader, wanted, found, aliases, schema, inside, nested, pieces,
-        asked=asked, only=only, without=without, columns_option=options.columns_option,
+        asked=asked, only=only, without=without,
     )  # fmt: skip
     return table, options
 
@@ -343,79 +356,37 @@ def _renamed(schema: pl.Schema, aliases: Mapping[str, str]) -> dict[str, pl.Data
     return {aliases.get(name, name): dtype for name, dtype in schema.items()}
 
 
-def _are_enough(
-    found: Sequence[str], wanted: Sequence[str], options: ReadOptions, origin: str
-) -> bool:
-    """Return True if names alone show that a table is long, and which column plays which role."""
-    if options.wide is not None or any(parts_of_name(n, found) for n in options.said.values()):
-        return False
-    options = with_whole_fact(found, wanted, options, origin, [])
-    chosen = options.match(found, wanted, origin)
-    return not lacking_parts(chosen, wanted)
-
-
-def _with_levels(
+def _with_likely(
     reader: Reader,
-    found: Sequence[str],
-    wanted: Sequence[str],
-    options: ReadOptions,
-    notes: list[str],
-) -> ReadOptions:
-    """Let the levels of an index name the entity, where no column does."""
-    if not reader.levels or "entity" not in wanted or "entity" in options.columns:
-        return options
-    chosen = options.match(found, wanted, reader.origin)
-    levels = [name for name in reader.levels if name not in chosen.values()]
-    if "entity" in chosen or not levels:
-        return options
-    notes.append(f"the index names the entity: {quoted_list(levels)}")
-    return replace(options, likely={**options.likely, "entity": joined_names(levels)})
-
-
-def _with_lists(
     found: Sequence[str],
     schema: Mapping[str, pl.DataType],
     wanted: Sequence[str],
     options: ReadOptions,
-    origin: str,
+    notes: list[str],
 ) -> ReadOptions:
-    """Let a column of lists that is called as several values are be the value, if no other is."""
+    """Add likely columns: the levels of an index, lists as values, and facts of two columns."""
+    likely = dict(options.likely)
+    given = {role: n for role, n in options.columns.items() if n in found and role in wanted}
+    chosen = {**options.columns, **recognised(found, wanted, given=given, likely=likely)}
+    left = [name for name in found if name not in chosen.values()]
+    levels = [name for name in reader.levels if name in left]
+    if levels and "entity" in wanted and "entity" not in chosen:
+        notes.append(f"the index names the entity: {quoted_list(levels)}")
+        likely["entity"] = joined_names(levels)
     lists = [
         name
-        for name in found
+        for name in left
         if is_list(schema.get(name, pl.Null())) and simple_name(name) in NAMES_OF_LISTS
     ]
-    is_said = "value" in options.said or options.wide is not None
-    if "value" not in wanted or is_said or len(lists) != 1:
-        return options
-    if "value" in recognised(found, ["value"]):
-        return options
-    return replace(options, likely={**options.likely, "value": lists[0]})
-
-
-def _outer_columns(used: Iterable[str], table: Candidate) -> tuple[str, ...]:
-    """Return the columns to be read, as the table itself calls them."""
-    own = {table.aliases.get(name, name): name for name in table.reader.names}
-    outer = dict.fromkeys(
-        own[name]
-        if name in own and name not in table.nested
-        else next(own[whole] for whole in own if name.startswith(f"{whole}."))
-        for name in used
-    )
-    return tuple(outer)
-
-
-def _require_plain_cells(
-    table: Candidate, layout: Layout, types: Mapping[str, pl.DataType]
-) -> None:
-    columns = [
-        (role, piece)
-        for role, name in layout.keys.items()
-        for piece in table.pieces.get(name, (name,))
-    ]
-    for role, name in (*columns, *((layout.cells_are, name) for name in layout.value_columns)):
-        if role != "value" or not is_list(types[name]):
-            require_plain(table.origin, role, name, types[name])
+    if "value" in wanted and "value" not in chosen and options.wide is None and len(lists) == 1:
+        likely["value"] = lists[0]
+    fact, attribute = chosen.get("fact", ""), recognised(left, ["attribute"]).get("attribute")
+    is_entity = simple_name(fact) in ("entity", *USUAL_NAMES["entity"])
+    if is_entity and attribute is not None and "fact" not in options.said and options.wide is None:
+        # Else facts of an entity with different attributes would count as one fact.
+        notes.append(f"'{in_short(fact)}' and '{in_short(attribute)}' together name the fact")
+        likely["fact"] = joined_names([fact, attribute])
+    return replace(options, likely=likely)
 
 
 def require_plain(origin: str, role: str, name: str, dtype: pl.DataType) -> None:
@@ -495,7 +466,7 @@ def layout_of(table: Candidate, options: ReadOptions, notes: list[str]) -> Layou
         return Layout({"entity": spare[0], **long})
     found = _recognised(table, options)
     if found is None:
-        raise unclear(table, long, lacking)
+        raise unclear(table, options, long, lacking)
     note_unread(table, found, notes)
     note_like(found, notes)
     return found._replace(is_found=True)
@@ -544,7 +515,7 @@ def _said(wide: Wide, table: Candidate, options: ReadOptions) -> Layout:
             f"{table.origin}: no column is left that could hold values; check --columns"
         )
     raise MissingColumn(
-        missing_column(table.found, keys, lacking, table.origin, table.columns_option)
+        missing_column(table.found, keys, lacking, table.origin, options.columns_option)
     )
 
 
@@ -672,9 +643,8 @@ def _numbered(table: Candidate, keys: Mapping[str, str]) -> tuple[str, ...]:
 def _descriptions(rows: pl.DataFrame, names: Sequence[str]) -> set[str]:
     """Return columns of text that are not sources, since they share no values with other columns.
 
-    They are the wording of a question, which differs in each row, a category or a remark (words
-    that no other column ever has), or the same in all rows. Capitals make no difference. There
-    are none where hardly any columns agree.
+    They are the wording of a question, which differs in each row, a category or a remark, or the
+    same in all rows. Capitals make no difference. There are none where hardly any columns agree.
     """
     if len(rows) < FEWEST_ROWS or len(names) < 3:
         return set()
@@ -684,21 +654,14 @@ def _descriptions(rows: pl.DataFrame, names: Sequence[str]) -> set[str]:
         for name in names
     }
     words = {name: set(own.drop_nulls()) - {""} for name, own in texts.items()}
-
-    def is_description(name: str) -> bool:
-        own, others = texts[name], [other for other in names if other != name]
-        if schema[name] != pl.String or any((own == texts[other]).any() for other in others):
-            return False
-        is_wording = own.drop_nulls().n_unique() == len(rows)
-        is_one = own.null_count() == 0 and own.n_unique() == 1
-        are_words = not own.str.contains(r"\d").any()
-        return (
-            is_wording
-            or is_one
-            or (are_words and words[name].isdisjoint(set().union(*(words[n] for n in others))))
-        )
-
-    found = {name for name in names if is_description(name)}
+    n_columns_of = Counter(itertools.chain(*words.values()))
+    found = {
+        name
+        for name, own in texts.items()
+        if schema[name] == pl.String
+        and all(n_columns_of[word] == 1 for word in words[name])
+        and (len(words[name]) in (1, len(rows)) or not own.str.contains(r"\d").any())
+    }
     return found if len(found) <= len(names) / 2 else set()
 
 
@@ -876,93 +839,62 @@ def note_like(layout: Layout, notes: list[str]) -> None:
             notes.append(like_note(name, part, f"is taken as {with_article(layout.names_are)}"))
 
 
-def with_whole_fact(
-    found: Sequence[str], wanted: Sequence[str], options: ReadOptions, origin: str, notes: list[str]
-) -> ReadOptions:
-    """Join entity and attribute to the name of a fact.
-
-    Without this, facts of an entity with different attributes would count as one fact.
-    """
-    if "fact" not in wanted or "fact" in options.said or options.wide is not None:
-        return options
-    told = options.match(found, wanted, origin)
-    fact = told.get("fact", "")
-    left = [name for name in found if name not in told.values()]
-    attribute = recognised(left, ["attribute"]).get("attribute")
-    if attribute is None or simple_name(fact) not in ("entity", *USUAL_NAMES["entity"]):
-        return options
-    notes.append(f"'{in_short(fact)}' and '{in_short(attribute)}' together name the fact")
-    return replace(options, likely={**options.likely, "fact": joined_names([fact, attribute])})
-
-
-def unclear(table: Candidate, long: Mapping[str, str], lacking: Sequence[str]) -> MissingColumn:
+def unclear(
+    table: Candidate, options: ReadOptions, long: Mapping[str, str], lacking: Sequence[str]
+) -> MissingColumn:
     """Return an error with the missing roles, the first row, and the options that help."""
-    spare = table.others(long)
+    spare, parameter, place = table.others(long), options.columns_option, table.reader.place
+    names_source = "source" in table.wanted
+    by_place = []
+    if place is not None and names_source and "source" not in long:
+        what = "file" if place == "filename" else place
+        by_place = [f"if each {what} is a source, --source-from {place}"]
     if len(spare) < 2 and not table.inside:
-        option = table.columns_option
-        missing = missing_column(table.found, long, lacking, table.origin, option)
-        return MissingColumn("; ".join([missing, *_by_place(table, long)]))
+        missing = missing_column(table.found, long, lacking, table.origin, parameter)
+        return MissingColumn("; ".join([missing, *by_place]))
     rows = table.sample.head(1)
     cells = rows.row(0, named=True) if len(rows) else dict.fromkeys(table.found, "")
     shown = [f"{in_short(name, 30)}={in_short(cells[name], 20)}" for name in table.found[:12]]
-    entity = next((part for part in table.wanted if part in ("entity", "fact")), "entity")
-    source, about = _option("source", long), _option(entity, long)
-    names_source = "source" in table.wanted
+    told = (
+        f"{table.origin}: no column {quoted_list(lacking)} among {quoted_list(table.found)} "
+        f"(the first row: {', '.join(shown)})"
+    )
+    named = ",".join(f"{part}=NAME" for part in lacking)
     if not names_source:  # known truths
-        parameter, said = table.columns_option, ",".join(f"{part}=NAME" for part in lacking)
-        choices = [f"use --{parameter.replace('_', '-')} {said}"]
-        choices.append(f"in Python: {parameter}={{'{lacking[0]}': 'NAME'}}")
+        option = parameter.replace("_", "-")
         return MissingColumn(
-            f"{table.origin}: no column {quoted_list(lacking)} among {quoted_list(table.found)} "
-            f"(the first row: {', '.join(shown)})",
-            choices,
+            told, [f"use --{option} {named}", f"in Python: {parameter}={{'{lacking[0]}': 'NAME'}}"]
         )
-    choices = [f"if a row is one claim, use --columns {','.join(f'{p}=NAME' for p in lacking)}"]
+    entity = next((part for part in table.wanted if part in ("entity", "fact")), "entity")
+    source, about = (
+        shlex.quote(f"{part}={long[part]}") if part in long else f"{part}=NAME"
+        for part in ("source", entity)
+    )
+    choices = [f"if a row is one claim, use --columns {named}"]
     if {"fact", "claim"} <= set(map(simple_name, table.found)):
         choices.insert(0, "if rows call facts true or false, use kind='binary' or --kind binary")
     if "value" in table.wanted:
-        keys = f"{source},{about}" if names_source else about
-        choices.append(
-            f"if each further column is an attribute, --wide attributes --columns {keys}"
-        )
+        keys = f"--columns {source},{about}"
+        choices.append(f"if each further column is an attribute, --wide attributes {keys}")
         if numbered_alike(spare):
-            choices.append(f"if each is a sample of one answer, --wide samples --columns {keys}")
-    if names_source and "source" not in long:  # else the source's column would be taken for one
+            choices.append(f"if each is a sample of one answer, --wide samples {keys}")
+    if "source" not in long:  # else the source's column would be taken for one
         choices.append(f"if each is a source, --wide sources --columns {about}")
-    if names_source and entity not in long:
+    if entity not in long:
         choices.append(f"if each is {with_article(entity)}, --wide entities --columns {source}")
-    choices += _by_place(table, long)
+    choices += by_place
     if entity in lacking:
         choices.append(f"if two columns name {with_article(entity)}, {entity}=ONE+OTHER")
     wide = "attributes" if "value" in table.wanted else "sources"
     choices.append(f"in Python: columns={{'{lacking[0]}': 'NAME'}}, wide='{wide}', and so on")
     if table.inside:
-        within = "cells hold lists and objects, whose entries can be named"
-        choices.append(f"{within}: {quoted_list(table.inside)}{_inner_option(table, lacking)}")
-    return MissingColumn(
-        f"{table.origin}: no column {quoted_list(lacking)} among {quoted_list(table.found)} "
-        f"(the first row: {', '.join(shown)})",
-        choices,
-    )
-
-
-def _inner_option(table: Candidate, lacking: Sequence[str]) -> str:
-    """Return the option that names the columns inside cells, if all have usual names."""
-    whole = {name.rpartition(".")[2]: name for name in reversed(table.inside)}
-    found = recognised(list(whole), lacking)
-    if lacking_parts(found, lacking):
-        return ""
-    option = ",".join(f"{part}={whole[name]}" for part, name in found.items())
-    return f", as in --columns {shlex.quote(option)}"
-
-
-def _by_place(table: Candidate, named: Mapping[str, str]) -> list[str]:
-    """Return the option by which each file or table is a source, where that may be."""
-    if table.reader.place is None or "source" not in table.wanted or "source" in named:
-        return []
-    what = {"filename": "file"}.get(table.reader.place, table.reader.place)
-    return [f"if each {what} is a source, --source-from {table.reader.place}"]
-
-
-def _option(part: str, named: Mapping[str, str]) -> str:
-    return shlex.quote(f"{part}={named[part]}") if part in named else f"{part}=NAME"
+        within = (
+            f"cells hold lists and objects, whose entries can be named: {quoted_list(table.inside)}"
+        )
+        whole = {name.rpartition(".")[2]: name for name in reversed(table.inside)}
+        found = recognised(list(whole), lacking)
+        if not lacking_parts(found, lacking):
+            option = ",".join(f"{part}={whole[name]}" for part, name in found.items())
+            within += f", as in --columns {shlex.quote(option)}"
+        choices.append(within)
+    return MissingColumn(told, choices)

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from veracity.errors import ParameterError, UnreadableFile
 from veracity.io.frames import FrameKind, is_spark_frame, name_of, spark_table, use_own_python
 from veracity.io.memory import require_memory
 from veracity.io.paths import TEXT_SUFFIXES
+from veracity.io.reader import Reader
 from veracity.reading.clean import no_value_note, without
 from veracity.reading.normalise import (
     ADVICE,
@@ -175,18 +176,14 @@ def open_on_spark(
 
 
 @dataclass(frozen=True)
-class SparkReader:
+class SparkReader(Reader):
     """Spark frame, of which a sample of rows is examined on this machine."""
 
     frame: Frame
     origin: str
-    label: str = ""
-    place: None = None
-    path: None = None
-    levels: tuple[str, ...] = ()
 
-    @property
-    def names(self) -> list[str]:
+    @cached_property
+    def names(self) -> Sequence[str]:  # type: ignore[override]
         """The names of its columns."""
         return list(self.frame.columns)
 

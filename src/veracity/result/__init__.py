@@ -48,9 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RUN_FILE", "TABLES", "Result", "load"]
 
-CSV_TABLES = ("truths", "facts", "sources", "records")
-"""Tables that are also written to a folder as CSV files on request."""
-
 
 def _table_property(name: str) -> property:
     """Return a property of `Result` for one of its tables: None if it has no such table."""
@@ -292,18 +289,14 @@ class Result(Shown):
         folder: str | os.PathLike[str],
         *,
         force: bool = False,
-        csv: bool = False,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> Path:
         """Write the result as a folder, whole or not at all; `veracity.load` reads it.
 
-        An existing folder is replaced only with `force`, and only if it holds a result.
-        With `csv`, truths, facts, sources and records are also written as CSV files, with the names
-        of the claims' own columns; nothing reads these. `progress` is called with phase, done and
-        total.
+        An existing folder is replaced only with `force`, and only if it holds a result. `progress`
+        is called with phase, done and total.
         """
-        names = [f"{name}.csv" for name in CSV_TABLES if csv]
-        save(self, Path(folder), force=force, csv=names, progress=progress or no_progress)
+        save(self, Path(folder), force=force, progress=progress or no_progress)
         return Path(folder)
 
     def write(
@@ -373,7 +366,6 @@ class Result(Shown):
         schema: str | None = None,
         *,
         records: bool = False,
-        plausibility: bool = False,
         force: bool = False,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> str:
@@ -393,8 +385,6 @@ class Result(Shown):
             is a prefix of the tables' names. It may also stand in the address, after a ``#``.
         records
             Write a table of `records`, too. Lists are written as one text.
-        plausibility
-            Add a column of plausibilities behind each column of the records.
         force
             Replace tables that no run of veracity wrote, too.
         progress
@@ -408,7 +398,7 @@ class Result(Shown):
                 is_here = isinstance(table, pl.DataFrame)
                 tables[name] = without_lists(table) if is_here else table
         if records:
-            tables[RECORDS] = records_for_databases(self, plausibility=plausibility)
+            tables[RECORDS] = records_for_databases(self)
         return write_tables(
             address,
             tables,

@@ -13,7 +13,7 @@ import polars as pl
 from veracity import kernels
 from veracity.algorithms.labels import spread_labels
 from veracity.algorithms.rules import clamp_labels, label_probabilities, label_scores
-from veracity.encoding.block import SAME, Block, FloatArray
+from veracity.encoding.block import SAME, Block, FloatArray, IntArray
 from veracity.errors import ParameterError, TooLarge
 from veracity.naming import as_text
 from veracity.reading.roles import Kind, keys_of
@@ -191,28 +191,38 @@ def _entropy(block: Block, plausibility: FloatArray, kind: Kind) -> FloatArray:
     """
     first = block.first_fact_of_item[:-1]
     if kind == "multiple":
-        of_fact = -_x_log_x(plausibility) - _x_log_x(1.0 - plausibility)
+        of_fact = -x_log_x(plausibility) - x_log_x(1.0 - plausibility)
         return np.asarray(np.add.reduceat(of_fact, first) / block.n_facts_of_item)
     total = np.add.reduceat(plausibility, first)
     whole = np.maximum(total, 1.0)  # scores of some algorithms are no probabilities
     share = plausibility / np.repeat(whole, block.n_facts_of_item)
     rest = np.maximum(1.0 - total, 0.0)
-    return np.maximum(-np.add.reduceat(_x_log_x(share), first) - _x_log_x(rest), 0.0)
+    return np.maximum(-np.add.reduceat(x_log_x(share), first) - x_log_x(rest), 0.0)
 
 
-def _x_log_x(x: FloatArray) -> FloatArray:
+def x_log_x(x: FloatArray) -> FloatArray:
+    """Return x log x, with logarithms to base 2; 0 where x is 0."""
     return np.asarray(x * np.log2(x, out=np.zeros(len(x)), where=x > 0))
 
 
 def _agreement(block: Block, kind: Kind) -> FloatArray:
     """Return the share of the pairs of claims on an item that agree; NaN if there is no pair."""
-    block = block.strongest_claims()[0] if kind == "categorical" else block
-    same = block.n_supports_of_fact if kind != "binary" else block.n_affirming_of_item
-    same = same.astype(np.float64)
-    pairs = np.add.reduceat(same * (same - 1.0), block.first_fact_of_item[:-1])
-    n_claims = block.n_supports_of_item.astype(np.float64)
-    if kind == "binary":
-        denied, n_claims = block.n_voices_of_item - same, block.n_voices_of_item.astype(np.float64)
-        pairs = pairs + denied * (denied - 1.0)
+    claims, item, _ = claims_of_value(block, kind)
+    n_claims = np.bincount(item, claims, block.n_items)
+    agreeing = np.bincount(item, claims * (claims - 1.0), block.n_items)
     of = n_claims * (n_claims - 1.0)
-    return np.asarray(np.divide(pairs, of, out=np.full(len(of), np.nan), where=of > 0))
+    return np.asarray(np.divide(agreeing, of, out=np.full(len(of), np.nan), where=of > 0))
+
+
+def claims_of_value(block: Block, kind: Kind) -> tuple[FloatArray, IntArray, IntArray]:
+    """Count how often each value of each item is claimed; return the numbers, items and labels.
+
+    The values of a binary fact are true and false.
+    """
+    if kind != "binary":
+        block = block.strongest_claims()[0] if kind == "categorical" else block
+        return block.n_supports_of_fact.astype(np.float64), block.item_of_fact, block.label_of_fact
+    supports = block.n_affirming_of_item.astype(np.float64)
+    item = np.tile(np.arange(block.n_items), 2)
+    label = np.repeat([1, 0], block.n_items)
+    return np.append(supports, block.n_voices_of_item - supports), item, label

@@ -14,11 +14,9 @@ from veracity.algorithms.rules import sigmoid
 from veracity.algorithms.source_features import FeaturePart
 from veracity.encoding.block import FloatArray
 from veracity.fit.judging import SourceSums
+from veracity.result.intervals import NORMAL_END
 
 FEATURE_NUMBERS = ("weight", "weight_low", "weight_high")
-
-NINETY = 1.6448536269514722
-"""Standard errors to either side between which nine of ten draws of a normal distribution fall."""
 
 SAYS = {
     "accuracy": "right",
@@ -101,7 +99,7 @@ def _against_mean(fit: Fit, parts: list[FeaturePart], mean_row: FloatArray) -> F
 def _rows(parts: list[FeaturePart], rate: str, fit: Fit) -> Iterator[tuple[Any, ...]]:
     errors = np.sqrt(np.maximum(np.diagonal(fit.covariance), 0.0))
     for part, weight, error in zip(parts, fit.weight[1:], errors[1:], strict=True):
-        low, high = weight - NINETY * error, weight + NINETY * error
+        low, high = weight - NORMAL_END * error, weight + NORMAL_END * error
         more = float(sigmoid(fit.weight[0] + weight) - sigmoid(fit.weight[0]))
         words = _words(part, rate, more) if low > 0.0 or high < 0.0 else "no difference shown"
         yield part.feature, part.level, rate, float(weight), float(low), float(high), words

@@ -28,6 +28,9 @@ from veracity.reading.roles import Kind
 LEVEL = 0.9
 """Probability that a rate is in its interval."""
 
+NORMAL_END = 1.6448536269514722
+"""Distance of the ends of a 90 % interval from the mean of a normal distribution, in errors."""
+
 SURER = 0.5
 """Standard error of the common factor by which the log-odds of all answers may be wrong."""
 

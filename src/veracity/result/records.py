@@ -77,9 +77,9 @@ def records_of(result: Result, *, plausibility: bool = False) -> pl.DataFrame:
     return _parted(wide.sort(own_entity), own_entity, types)
 
 
-def records_for_databases(result: Result, *, plausibility: bool = False) -> pl.DataFrame:
+def records_for_databases(result: Result) -> pl.DataFrame:
     """Return the records for a database: lists as text, and names that differ in more than case."""
-    records = records_of(result, plausibility=plausibility)
+    records = records_of(result)
     low = free_names((name.casefold() for name in records.columns), ())
     pairs = zip(records.columns, low, strict=True)
     names = [name + new[len(name.casefold()) :] for name, new in pairs]

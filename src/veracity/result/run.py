@@ -16,17 +16,8 @@ from veracity.logic.factors import RULES_SCHEMA
 from veracity.reading.roles import Kind
 
 
-class _Keyed:
-    """Base class of objects whose fields can also be read by name in brackets."""
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in (own.name for own in fields(self)):  # type: ignore[arg-type]
-            raise KeyError(name)
-        return getattr(self, name)
-
-
 @dataclass(frozen=True, kw_only=True)
-class Input(_Keyed):
+class Input:
     """Claims of a run: where they came from, and the numbers of sources, items and so on."""
 
     origin: str
@@ -45,8 +36,8 @@ class Input(_Keyed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run(_Keyed):
-    """Description of a run. Fields can also be read as ``run["rounds"]``, as in ``run.json``."""
+class Run:
+    """Description of a run, which `run.json` holds."""
 
     algorithm: str
     parameters: Mapping[str, Any]
@@ -78,8 +69,6 @@ class Run(_Keyed):
     veracity: str | None = None
     """Version of veracity that saved the run; None if it was not saved."""
     saved: str | None = None
-    csv: list[str] = field(default_factory=list)
-    """Tables that were also written as CSV files; `load` does not read these."""
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as values that JSON can hold."""

@@ -24,6 +24,7 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.encoding.block import Block
+from veracity.encoding.kept import KeptParts
 from veracity.encoding.names import Names, Places
 from veracity.encoding.partitions import (
     Encoded,
@@ -59,6 +60,9 @@ INTERNAL = "internal"
 
 CLAIMS_FILE, FITTED_FILE = f"{INTERNAL}/claims.bin", f"{INTERNAL}/fitted.npz"
 
+KEPT = "kept"
+"""Name of the files of claims that a fit has at hand, where the run lists a part of them."""
+
 FOR_USERS = ("truths", "facts", "sources", "copies", "changes", "features")
 """The tables that are written for users; all others are internal."""
 
@@ -69,9 +73,7 @@ BYTES_AT_A_TIME = 1 << 22
 # --- writing --------------------------------------------------------------------------------------
 
 
-def save(
-    result: Result, folder: Path, *, force: bool, csv: Sequence[str], progress: Progress
-) -> None:
+def save(result: Result, folder: Path, *, force: bool, progress: Progress) -> None:
     """Write a run whole or not at all: its tables, the claims as arrays, and what was learned."""
     with atomic_folder(folder, force=force, marker=RUN_FILE) as unfinished:
         (unfinished / INTERNAL).mkdir()
@@ -89,16 +91,22 @@ def save(
             }
             for name in names
         }
-        for name in csv:
-            result.write(unfinished / name, name.removesuffix(".csv"))
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        run = replace(result.run, veracity=__version__, saved=now, csv=list(csv))
+        run = replace(result.run, veracity=__version__, saved=now)
         described = {
             "format": FORMAT, **run.to_json(), "files": files,
             "open_values": result.encoded.names.n_unnumbered,
+            "claims_of_fit": _claims_of_fit(result),
         }  # fmt: skip
         text = json.dumps(described, indent=2, ensure_ascii=False)
         (unfinished / RUN_FILE).write_text(text, encoding="utf-8")
+
+
+def _claims_of_fit(result: Result) -> str:
+    """Return where the claims of the fit are: in the run, in files of their own, or nowhere."""
+    if result.fitted is None or result.fitted.claims is None or result.run.judged:
+        return "nowhere"
+    return "run" if result.fitted.claims is result.encoded else KEPT
 
 
 def _write_files(result: Result, folder: Path, progress: Progress) -> dict[str, int]:
@@ -126,12 +134,24 @@ def _write_files(result: Result, folder: Path, progress: Progress) -> dict[str, 
             with (folder / FITTED_FILE).open("wb") as file:
                 np.savez(file, **result.fitted.to_arrays())  # type: ignore[arg-type]
 
+    def write_kept() -> None:
+        if _claims_of_fit(result) == KEPT:
+            assert result.fitted is not None
+            assert result.fitted.claims is not None
+            kept = result.fitted.claims
+            _write_claims(kept, folder / INTERNAL / f"{KEPT}.bin", f"{KEPT} blocks")
+            none = [None] * len(kept.parts)
+            (facts,) = kept.parts.tables(_facts_of, none, {"facts": kept.n_facts})
+            facts.write_parquet(folder / file_of(KEPT), compression_level=1)
+            n_rows[file_of(KEPT)] = kept.n_facts
+
     is_here = all(not isinstance(own, LazyTable) or own.is_kept for own in tables.values())
     with ThreadPoolExecutor(2 if is_here else 1) as pool:
         try:
             progress("writing", 0, total)
             others = [pool.submit(write_fitted)]  # may be large where sources are many
             others.append(pool.submit(_write_claims, result.encoded, folder / CLAIMS_FILE))
+            others.append(pool.submit(write_kept))
             written: list[Future[None]] = [pool.submit(write_table, name) for name in tables]
             for number, done in enumerate(written, 1):
                 done.result()
@@ -147,13 +167,27 @@ def _report_chunk(progress: Progress, table: LazyTable, number: int) -> None:
     progress(f"writing {table.name}", number, table.n_chunks)
 
 
-def _write_claims(encoded: Encoded, path: Path) -> None:
+def _write_claims(encoded: Encoded, path: Path, index: str = "blocks") -> None:
     """Write the arrays of each block one after the other, and an index of their positions."""
-    file = ArrayFile(path)
+    file, parts = ArrayFile(path), encoded.parts
     entries = [file.append_packed(content) for content in _packed_blocks(encoded)]
-    sizes = {"first": [own.first for own in entries], "bytes": [own.n_bytes for own in entries]}
-    index = pl.DataFrame({**sizes, "facts": encoded.n_facts_of_block}, strict=False)
-    index.cast(pl.Int64).write_parquet(path.with_name("blocks.parquet"))
+    clocks = [piece.clock for piece in parts.pieces] if isinstance(parts, KeptParts) else []
+    rows = pl.DataFrame(
+        {
+            "first": [own.first for own in entries],
+            "bytes": [own.n_bytes for own in entries],
+            "facts": encoded.n_facts_of_block,
+            "clock": clocks or [0.0] * len(entries),
+        },
+        {"first": pl.Int64, "bytes": pl.Int64, "facts": pl.Int64, "clock": pl.Float64},
+    )
+    rows.write_parquet(path.with_name(f"{index}.parquet"))
+
+
+def _facts_of(part: Partition, answer: object, name: str) -> pl.DataFrame:
+    """Return the names of the facts of a part; for `Partitions.tables`."""
+    del answer, name
+    return part.facts
 
 
 def _packed_blocks(encoded: Encoded) -> Iterator[Any]:
@@ -224,7 +258,7 @@ def read_run(folder: Path) -> SavedRun:
         own_format = described.get("format") if "algorithm" in described else "unknown"
         if own_format == FORMAT:
             run, files = Run.from_json(described), SavedFiles(folder, described["files"])
-            n_open = int(described["open_values"])
+            n_open, of_fit = int(described["open_values"]), described["claims_of_fit"]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         reason = f"{RUN_FILE} lacks {error}" if isinstance(error, KeyError) else first_line(error)
         raise UnreadableFile(
@@ -244,7 +278,7 @@ def read_run(folder: Path) -> SavedRun:
             if file_of(own.name) in files.described
         }
     )
-    return _Reader(run, files, tables, n_open).saved
+    return _Reader(run, files, tables, n_open, of_fit).saved
 
 
 LARGE = ("truths", "facts")
@@ -254,8 +288,11 @@ LARGE = ("truths", "facts")
 class _Reader:
     """Reader of the claims of a run and of what was learned, each once."""
 
-    def __init__(self, run: Run, files: SavedFiles, tables: Tables, n_open: int) -> None:
+    def __init__(
+        self, run: Run, files: SavedFiles, tables: Tables, n_open: int, claims_of_fit: str
+    ) -> None:
         self._run, self._files, self._tables, self._n_open = run, files, tables, n_open
+        self._claims_of_fit = claims_of_fit
         self._facts = vars(tables)["facts"]
         self.saved = SavedRun(run, tables, lambda: self.encoded, lambda: self.fitted)
 
@@ -271,6 +308,19 @@ class _Reader:
     def encoded(self) -> Encoded:
         blocks = SavedBlocks(self._files, self._table("blocks"))
         return Encoded(self._run.kind, self.names, SavedPartitions(blocks, self._facts))
+
+    @cached_property
+    def kept(self) -> Encoded | None:
+        """Return the claims that the fit has at hand."""
+        if self._claims_of_fit == "run":
+            return self.encoded
+        if self._claims_of_fit != KEPT:
+            return None
+        index = self._table(f"{KEPT} blocks")
+        blocks = SavedBlocks(self._files, index, f"{INTERNAL}/{KEPT}.bin")
+        facts = SavedTable(KEPT, self._files, is_kept=fits_in_memory(int(index["facts"].sum())))
+        parts = KeptParts.of(SavedPartitions(blocks, facts), index["clock"].to_list())
+        return Encoded(self._run.kind, self.names, parts)
 
     @cached_property
     def fitted(self) -> Fitted | None:
@@ -302,8 +352,9 @@ class _Reader:
             ) from error
         kept = run.input
         return replace(
-            fitted, columns=kept.columns, no_value=kept.no_value, plans=tuple(kept.plans)
-        )
+            fitted, columns=kept.columns, no_value=kept.no_value, plans=tuple(kept.plans),
+            claims=self.kept,
+        )  # fmt: skip
 
 
 class SavedFiles:
@@ -409,8 +460,8 @@ def _read_head(file: IO[bytes], buffers: Iterable[Any]) -> Any:
 class SavedBlocks(LazySequence[Block]):
     """Blocks in the file of a saved run; each is mapped into memory when it is used."""
 
-    def __init__(self, files: SavedFiles, index: pl.DataFrame) -> None:
-        self._files = files
+    def __init__(self, files: SavedFiles, index: pl.DataFrame, name: str = CLAIMS_FILE) -> None:
+        self._files, self._name = files, name
         self._entries = [Entry(*row) for row in index.select("first", "bytes").iter_rows()]
         self.n_facts = index["facts"].to_list()
 
@@ -419,7 +470,7 @@ class SavedBlocks(LazySequence[Block]):
 
     def at(self, number: int) -> Block:
         """Map the block at this position into memory."""
-        path = self._files.path(CLAIMS_FILE)
+        path = self._files.path(self._name)
         arrays = ArrayFile(path, _read_head).read(self._entries[number])
         return Block(**arrays, number=number)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import importlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from importlib.resources import files
 from typing import Any
 
+from veracity._version import __version__
 from veracity.printing import in_short, printable
 from veracity.progress import Progress
 from veracity.show.cells import Cell, Column, columns_of
@@ -17,6 +20,9 @@ from veracity.show.sections import Section, Table
 
 SEARCHED = 8
 """Number of rows from which a table on a page has a search box."""
+
+MOST_ROWS = 100
+"""Largest number of rows of the table that a page shows with a figure."""
 
 TALL = 15
 """Number of rows from which a table has its own scroll bar."""
@@ -41,6 +47,40 @@ def as_html(sections: Sequence[Section]) -> str:
     """Return sections as HTML for a notebook."""
     parts = (f"<div>{_heading(one.title, 4)}{content(one)}</div>" for one in sections)
     return f'<div class="veracity-result">{"".join(parts)}</div>'
+
+
+def page(title: str, sections: Sequence[Section], missing: str = "") -> str:
+    """Return sections as a page, which needs no network and runs only its own script."""
+    style, script = (
+        files("veracity.show").joinpath(name).read_text(encoding="utf-8").strip()
+        for name in ("style.css", "script.js")
+    )
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (  # show the page, and run this very script
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    links = "".join(f'<li><a href="#{s.anchor}">{text(s.title)}</a></li>' for s in sections)
+    parts = "".join(
+        f'<section id="{s.anchor}" aria-labelledby="{s.anchor}-title">'
+        f'<h2 id="{s.anchor}-title">{text(s.title)}</h2>{content(s, level=2)}</section>'
+        for s in sections
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="generator" content="veracity {text(__version__)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,"><title>{text(title)}</title>
+<style>{style}</style></head><body>
+<a class="skip" href="#{sections[0].anchor}">Skip to the summary</a>
+<header><h1>{text(title)}</h1>{f'<p class="missing">{text(missing)}</p>' if missing else ""}
+<nav aria-label="Parts of this page"><ul>{links}</ul></nav></header>
+<main>{parts}</main>
+<footer><p>Written by veracity {text(__version__)}. This page needs no network.</p></footer>
+<script>{script}</script></body></html>
+"""
 
 
 def content(section: Section, level: int = 4) -> str:
@@ -81,11 +121,8 @@ def _beside(*parts: str) -> Iterator[str]:
 def _parts(sections: Sequence[Section], level: int) -> str:
     """Return the parts of a section; warnings are side by side if there is room."""
     parts = "".join(_part(one, level) for one in sections)
-    return f'<div class="warnings">{parts}</div>' if _are_warnings(sections) else parts
-
-
-def _are_warnings(sections: Sequence[Section]) -> bool:
-    return bool(sections) and all(one.tone != "plain" for one in sections)
+    are_warnings = bool(sections) and all(one.tone != "plain" for one in sections)
+    return f'<div class="warnings">{parts}</div>' if are_warnings else parts
 
 
 def _part(section: Section, level: int) -> str:
@@ -115,7 +152,7 @@ def _figure(section: Section) -> str:
         f"data:image/svg+xml;base64,{base64.b64encode(figure.svg(theme).encode()).decode()}"
         for theme in ("light", "dark")
     )
-    rows = figure.rows_to_show()
+    rows = figure.table.head(MOST_ROWS)
     behind = Table(title=figure.title, rows=rows, n_rows=len(figure.table))
     return (
         f'<figure tabindex="0"><picture><source srcset="{dark}" '

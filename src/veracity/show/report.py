@@ -6,19 +6,15 @@ scripts but its own.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import importlib.util
 import os
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from veracity._version import __version__
 from veracity.checks.voting import vote
 from veracity.errors import OutputError, ParameterError
 from veracity.extras import how_to_get
@@ -37,12 +33,10 @@ from veracity.show.figures.measures import (
     accuracy_figure,
     calibration_figure,
     plausibility_figure,
-    trace_figure,
 )
 from veracity.show.figures.sources import sources_figure
-from veracity.show.html import content, text
+from veracity.show.html import page
 from veracity.show.report_sections import Findings, report_sections
-from veracity.show.sections import Section
 
 ENDINGS = ("", ".html", ".htm")
 
@@ -81,9 +75,9 @@ def write_report(
     """
     target = check_page(path, force=force)
     found, missing = gather(result, truth, progress or no_progress)
-    page = _page(f"What is true in {_origin(result)}", missing, report_sections(found))
+    text = page(f"What is true in {_origin(result)}", report_sections(found), missing)
     with atomic_file(target) as unfinished:
-        unfinished.write_bytes(page.encode("utf-8", "backslashreplace"))
+        unfinished.write_bytes(text.encode("utf-8", "backslashreplace"))
     return target
 
 
@@ -127,7 +121,6 @@ def gather(
         "sources": lambda: sources_figure(result),
         "plausibility": lambda: plausibility_figure(result),
         "agreement": lambda: agreement_figure(result),
-        "trace": lambda: trace_figure(result),
     }
     if evaluation is not None and scored is not None:
         drawn["calibration"] = lambda: calibration_figure(result, scored)
@@ -164,37 +157,3 @@ def _voted(result: Result) -> Result:
         shares = np.concatenate([vote(block) for block in result.encoded.blocks])
         voted = facts.with_columns(plausibility=shares)
     return Result(replace(result.tables, facts=voted), result.run, encoded=result.encoded)
-
-
-def _page(title: str, missing: str, sections: list[Section]) -> str:
-    """Return the page, which needs no network and runs only its own script."""
-    style, script = (
-        files("veracity.show").joinpath(name).read_text(encoding="utf-8").strip()
-        for name in ("style.css", "script.js")
-    )
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (  # show the page, and run this very script
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-    links = "".join(f'<li><a href="#{s.anchor}">{text(s.title)}</a></li>' for s in sections)
-    parts = "".join(
-        f'<section id="{s.anchor}" aria-labelledby="{s.anchor}-title">'
-        f'<h2 id="{s.anchor}-title">{text(s.title)}</h2>{content(s, level=2)}</section>'
-        for s in sections
-    )
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="generator" content="veracity {text(__version__)}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,"><title>{text(title)}</title>
-<style>{style}</style></head><body>
-<a class="skip" href="#summary">Skip to the summary</a>
-<header><h1>{text(title)}</h1>{f'<p class="missing">{text(missing)}</p>' if missing else ""}
-<nav aria-label="Parts of this report"><ul>{links}</ul></nav></header>
-<main>{parts}</main>
-<footer><p>Written by veracity {text(__version__)}. This page needs no network.</p></footer>
-<script>{script}</script></body></html>
-"""

@@ -6,7 +6,6 @@ import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import polars as pl
@@ -47,8 +46,6 @@ LEAST_ITEMS_OF_LABEL = 5
 
 MOST_MATRICES = 12
 """Largest number of sources whose own confusions are shown, those with most claims."""
-
-PACKAGES = ("numpy", "numba", "scipy", "polars", "altair", "vl-convert-python")
 
 MEANINGS = {
     "accuracy": "share that is right; a tie counts in part",
@@ -594,16 +591,10 @@ def making(found: Findings) -> Section:
     versions = [("veracity, which discovered", str(run.veracity or __version__)),
                 ("veracity, which wrote this page", __version__),
                 ("python", platform.python_version())]  # fmt: skip
-    for package in PACKAGES:
-        try:
-            versions.append((package, version(package)))
-        except PackageNotFoundError:
-            continue
     tables = [
         Table(title="Settings", rows=pl.DataFrame(rows, ["setting", "value"], orient="row")),
         Table(title="Versions", rows=pl.DataFrame(versions, ["package", "version"], orient="row")),
     ]
-    trace = found.figures.get("trace")
     parts = [
         Section(
             title="Notes on the claims and the run", folded=True,
@@ -613,7 +604,6 @@ def making(found: Findings) -> Section:
             title="The command that makes it again", folded=True, code=command(found.result)
         ),
         Section(title="Settings and versions", folded=True, tables=tables),
-        Section(title="How it settled, round by round", folded=True, figure=trace),
     ]  # fmt: skip
     return Section(
         title="How it was made",
@@ -622,5 +612,5 @@ def making(found: Findings) -> Section:
             f"{run.algorithm} {how} after {counted(run.rounds, 'round')}{took}.{saved} What "
             "follows is for whoever made this page."
         ],
-        more=[one for one in parts if one.sentences or one.code or one.tables or one.figure],
+        more=[one for one in parts if one.sentences or one.code or one.tables],
     )

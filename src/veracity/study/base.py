@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
@@ -14,7 +14,7 @@ from veracity.errors import ParameterError
 from veracity.study.data import check_datasets, require_names
 
 if TYPE_CHECKING:
-    from altair import TopLevelMixin
+    from veracity.show.figures.base import Figure
 
 Row = dict[str, Any]
 
@@ -34,14 +34,8 @@ class Study(ABC):
     kind: ClassVar[str] = "categorical"
     """The kind of claims that its algorithms must take."""
 
-    measure: ClassVar[str] = "accuracy"
-    """Column of its rows that measures the quality of an answer."""
-
     measures_time: ClassVar[bool] = False
     """True if tasks must not run in parallel, because they would slow each other down."""
-
-    command: ClassVar[str] = ""
-    """Command that runs it; ``veracity study NAME`` by default."""
 
     algorithms: tuple[str, ...] = ()
 
@@ -58,7 +52,7 @@ class Study(ABC):
 
     @abstractmethod
     def tasks(self, rows: pl.DataFrame) -> Sequence[str]:
-        """Return the tasks known so far, by name; `rows` is the outcome of those that are done."""
+        """Return the names of all tasks known so far, given the rows of those that are done."""
 
     @abstractmethod
     def do(self, task: str) -> list[Row]:
@@ -68,7 +62,7 @@ class Study(ABC):
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Return summary tables of the rows, with the paper's figures where it has some."""
 
-    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, Figure]:
         """Return the tables as figures, by name."""
         return {}
 
@@ -78,10 +72,6 @@ class Study(ABC):
 
     def check(self) -> None:  # noqa: B027 - most have nothing to look at
         """Raise an error for invalid settings, before any task is done."""
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings, as JSON can store them."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ NORMALISED = "+normalised"
 
 
 class Judged(NamedTuple):
-    """Claims ready for any algorithm, and the same encoded with the truth of each fact."""
+    """Claims in encoded form, without known truths (`prepared`) and with them (`truth`)."""
 
     name: str
     prepared: Prepared

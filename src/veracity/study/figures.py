@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from veracity.show.figures.base import altair, chart_of, dots, heatmap
-
-if TYPE_CHECKING:
-    from altair import TopLevelMixin
+from veracity.show.figures.base import Figure, ThemeName, altair, chart_of, dots, heatmap
 
 COLOUR_OF = {
     "majority-vote": "#000000",
@@ -34,6 +31,18 @@ OURS, PAPER = "veracity", "the paper"
 WIDTH = 560
 
 
+class StudyFigure(Figure):
+    """Figure on white in both themes, since its colours stand for algorithms."""
+
+    def svg(self, theme: ThemeName | None = None) -> str:
+        """Return the figure as SVG."""
+        return super().svg("light")
+
+
+def _figure(title: str, table: pl.DataFrame, chart: Any) -> Figure:
+    return StudyFigure(title=title, note="", table=table, draw=lambda colours: chart)
+
+
 def by_whom(table: pl.DataFrame, *measures: str) -> pl.DataFrame:
     """Return our measures and the paper's in separate rows, marked in the column `by`.
 
@@ -48,7 +57,7 @@ def by_whom(table: pl.DataFrame, *measures: str) -> pl.DataFrame:
 
 
 def whose(alt: Any, rows: pl.DataFrame) -> dict[str, Any]:
-    """Colour for the algorithm, dashes for the paper."""
+    """Return the encoding of lines: a colour per algorithm, dashes for the paper's numbers."""
     there = set(rows["algorithm"])
     known = [name for name in COLOUR_OF if name in there]
     others = sorted(there - set(known))
@@ -66,7 +75,7 @@ def whose(alt: Any, rows: pl.DataFrame) -> dict[str, Any]:
 
 
 def dashes(alt: Any, rows: pl.DataFrame) -> Any:
-    """Ours solid, the paper's dashed; a legend only where there are both."""
+    """Return the encoding that draws our lines solid and the paper's dashed."""
     legend = alt.Legend(symbolType="stroke", symbolStrokeWidth=2)
     return alt.StrokeDash(
         "by:N",
@@ -87,7 +96,7 @@ def decades(alt: Any, values: pl.Series) -> dict[str, Any]:
     }
 
 
-def characteristic_figure(table: pl.DataFrame, title: str) -> TopLevelMixin:
+def characteristic_figure(table: pl.DataFrame, title: str) -> Figure:
     """Return one column of figure 4: accuracy, standard deviation and number of datasets."""
     alt = altair()
     x = alt.X("x:Q", title=title, axis=alt.Axis(tickCount=10))
@@ -102,14 +111,11 @@ def characteristic_figure(table: pl.DataFrame, title: str) -> TopLevelMixin:
     datasets = steps.encode(
         x=x, y=alt.Y("share:Q", title="share of datasets"), strokeDash=dashes(alt, shares)
     ).properties(width=WIDTH, height=100)
-    figure: TopLevelMixin = alt.vconcat(mean, spread, datasets).properties(
-        title=alt.Title(f"Accuracy against {title}", anchor="middle")
-    )
-    return figure
+    return _figure(f"Accuracy against {title}", table, alt.vconcat(mean, spread, datasets))
 
 
 def _curves(alt: Any, rows: pl.DataFrame) -> Any:
-    """Lines, with points where we measured, so that a gap is not taken for a measurement."""
+    """Return lines, with points where we measured: a line across a gap is no measurement."""
     encoding = whose(alt, rows)
     points = chart_of(rows.filter(pl.col("by") == OURS)).mark_point(size=14, filled=True)
     lines = chart_of(rows).mark_line(strokeWidth=1.5).encode(**encoding)
@@ -126,22 +132,20 @@ def _shares(table: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(sides).sort("by", "x")
 
 
-def runtime_figure(table: pl.DataFrame) -> TopLevelMixin:
-    """Figure 3: seconds against the number of claims, both on logarithmic scales."""
+def runtime_figure(table: pl.DataFrame) -> Figure:
+    """Draw figure 3: seconds against the number of claims, both on logarithmic scales."""
     alt = altair()
     rows = by_whom(table, "seconds")
     lines = _curves(alt, rows).encode(
         x=alt.X("claims:Q", title="claims", **decades(alt, rows["claims"])),
         y=alt.Y("seconds:Q", title="seconds", **decades(alt, rows["seconds"])),
     )
-    figure: TopLevelMixin = lines.properties(
-        width=WIDTH, height=360, title="Run time against the number of claims"
-    )
-    return figure
+    chart = lines.properties(width=WIDTH, height=360)
+    return _figure("Run time against the number of claims", table, chart)
 
 
-def sensitivity_figure(table: pl.DataFrame, parameter: str, title: str) -> TopLevelMixin:
-    """Figure 5: accuracy against the start of one parameter."""
+def sensitivity_figure(table: pl.DataFrame, parameter: str, title: str) -> Figure:
+    """Draw figure 5: accuracy against the start of one parameter."""
     alt = altair()
     rows = by_whom(table, "accuracy")
     is_wide = parameter in ("learning_rate", "batch_size")
@@ -150,12 +154,11 @@ def sensitivity_figure(table: pl.DataFrame, parameter: str, title: str) -> TopLe
         x=alt.X("setting:Q", title=parameter.replace("_", " "), **scale),
         y=alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(domain=[0, 1])),
     )
-    figure: TopLevelMixin = lines.properties(width=WIDTH, height=300, title=title)
-    return figure
+    return _figure(title, table, lines.properties(width=WIDTH, height=300))
 
 
-def table_figure(table: pl.DataFrame, title: str) -> TopLevelMixin:
-    """Draw table 3 as cells: accuracy of each optimum on each dataset, one field an algorithm."""
+def table_figure(table: pl.DataFrame, title: str) -> Figure:
+    """Draw table 3 as a matrix for each algorithm: the accuracy of each optimum on each dataset."""
     alt = altair()
     rows = by_whom(table, "accuracy")
     n_datasets = rows["dataset"].n_unique()
@@ -167,15 +170,15 @@ def table_figure(table: pl.DataFrame, title: str) -> TopLevelMixin:
         label=".3f",
         light_from=0.6,
     ).properties(width=64 * n_datasets, height=28 * n_datasets)
-    figure: TopLevelMixin = field.facet(
+    chart = field.facet(
         row=alt.Row("algorithm:N", title=None, sort=list(dict.fromkeys(rows["algorithm"]))),
         column=alt.Column("by:N", title=None, sort=[OURS, PAPER]),
-    ).properties(title=alt.Title(title, anchor="middle"))
-    return figure
+    )
+    return _figure(title, table, chart)
 
 
-def statements_figure(table: pl.DataFrame) -> TopLevelMixin:
-    """Draw the accuracy of each variant, a field a dataset; lines span the draws of a dataset."""
+def statements_figure(table: pl.DataFrame) -> Figure:
+    """Draw the accuracy of each variant, in one field per dataset; lines span several draws."""
     alt = altair()
     # Where draws are of many datasets, the span would be that of the datasets.
     is_one = pl.when(pl.col("dataset") != "synthetic")
@@ -185,9 +188,6 @@ def statements_figure(table: pl.DataFrame) -> TopLevelMixin:
         ends=("lowest", "highest"), scale=alt.Scale(domain=[0, 1]), width=220,
         colour=whose(alt, table.with_columns(by=pl.lit(OURS)))["color"],
     )  # fmt: skip
-    figure: TopLevelMixin = (
-        chart.properties(height=14 * table["variant"].n_unique())
-        .facet(alt.Facet("dataset:N", title=None, sort=None), columns=2)
-        .properties(title=alt.Title("LTD-RBM with one thing changed", anchor="middle"))
-    )
-    return figure
+    chart = chart.properties(height=14 * table["variant"].n_unique())
+    chart = chart.facet(alt.Facet("dataset:N", title=None, sort=None), columns=2)
+    return _figure("LTD-RBM with one thing changed", table, chart)

@@ -1,4 +1,4 @@
-"""Measures of an algorithm's accuracy on encoded claims: those of `evaluate`, from arrays alone."""
+"""Measure the accuracy of an algorithm on encoded claims, as `evaluate` does on tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from veracity.algorithms import Algorithm
 from veracity.algorithms.rules import is_best_of_item
@@ -17,7 +18,7 @@ from veracity.errors import NotConverged, ParameterError
 from veracity.fit.alternatives import compare_alternatives
 from veracity.fit.judging import judge_all
 from veracity.fit.loop import Learned, learn, survey_of
-from veracity.inspect.evaluation import N_BINS
+from veracity.inspect.evaluation import calibration_error as calibration_error_of
 from veracity.progress import no_progress
 
 
@@ -35,18 +36,13 @@ class Measured(NamedTuple):
 def measure(encoded: Encoded, truth: Encoded, algorithm: Algorithm[Any]) -> Measured:
     """Run an algorithm on claims, on one thread; `truth` has the same claims with known truths."""
     began = time.process_time()
-    learned, plausibility = _answered(encoded, algorithm)
+    learned, plausibility = answered(encoded, algorithm)
     seconds = time.process_time() - began
     right, doubt = accuracy(truth, plausibility), calibration_error(truth, plausibility)
     return Measured(right, doubt, seconds, len(learned.trace), learned.converged)
 
 
-def judged_facts(encoded: Encoded, algorithm: Algorithm[Any]) -> FloatArray:
-    """Return the plausibility of every fact, on one thread."""
-    return _answered(encoded, algorithm)[1]
-
-
-def _answered(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[Learned, FloatArray]:
+def answered(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[Learned, FloatArray]:
     """Return the fit of an algorithm, and the plausibility of all facts."""
     if "categorical" not in algorithm.kinds:
         raise ParameterError(f"{algorithm.name} estimates numbers; there is no share of right ones")
@@ -59,27 +55,20 @@ def _answered(encoded: Encoded, algorithm: Algorithm[Any]) -> tuple[Learned, Flo
 
 
 def accuracy(truth: Encoded, score_of_fact: FloatArray) -> float:
-    """Share of the items with known truth whose highest fact is true; ties share the credit.
+    """Return the share of the known items whose highest fact is true; ties share the credit.
 
     An item of which no fact is true counts as wrong: nobody claims its truth.
     """
-    return float(right_of_item(truth, score_of_fact).mean())
-
-
-def right_of_item(truth: Encoded, score_of_fact: FloatArray) -> FloatArray:
-    """Return, for each item with known truth, the share of its highest facts that is true."""
-    return _judged(truth, score_of_fact)[0]
+    return float(right_and_sure(truth, score_of_fact)[0].mean())
 
 
 def calibration_error(truth: Encoded, plausibility: FloatArray) -> float:
     """Return the mean error of the plausibility of the highest facts, by tenths."""
-    right, highest = _judged(truth, plausibility)
-    tenth = np.clip((highest * N_BINS).astype(np.int64), 0, N_BINS - 1)
-    gap = np.bincount(tenth, right - highest, N_BINS)
-    return float(np.abs(gap).sum() / len(right))
+    right, highest = right_and_sure(truth, plausibility)
+    return calibration_error_of(pl.DataFrame({"right": right, "sure": highest}))
 
 
-def _judged(truth: Encoded, score_of_fact: FloatArray) -> tuple[FloatArray, FloatArray]:
+def right_and_sure(truth: Encoded, score_of_fact: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return, for each item with known truth, the true share of its best facts, and their score."""
     pairs = zip(truth.blocks, truth.by_block(score_of_fact), strict=True)
     found = [_judged_in(block, own) for block, own in pairs]

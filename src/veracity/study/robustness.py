@@ -17,12 +17,12 @@ from veracity.study.paper import paper_table
 from veracity.study.settings import GRID, MACHINES_AND_RIVALS, parameters_of, with_settings
 
 if TYPE_CHECKING:
-    from altair import TopLevelMixin
+    from veracity.show.figures.base import Figure
 
 SEARCH, APPLY = "search", "apply"
 
 NOT_OPTIMISED = frozenset({"batch_size"})
-"""Left alone by the paper."""
+"""Hyperparameters that the paper does not optimise."""
 
 PAPER_NAME = {
     "flight_raw": "flight_raw",
@@ -41,9 +41,7 @@ class RobustnessStudy(StudyOfDatasets):
     datasets
         Folders with claims and truth; ``+normalised`` behind one has its values normalised.
     algorithms
-        Which algorithms, by name.
-    known_only
-        Leave out the items whose truth is not known: faster, but there is less to learn from.
+        Names of the algorithms.
     coarse
         Try every second value of the grid only: faster, but an optimum may be missed.
     seed
@@ -61,7 +59,6 @@ class RobustnessStudy(StudyOfDatasets):
     )
 
     algorithms: tuple[str, ...] = MACHINES_AND_RIVALS
-    known_only: bool = False
     coarse: bool = False
     seed: int = 0
 
@@ -84,14 +81,14 @@ class RobustnessStudy(StudyOfDatasets):
         """Search the optimum on one dataset, or apply one to another dataset."""
         if not task.startswith(SEARCH):
             _, algorithm, origin, setting, folder = json.loads(task)
-            data = read_dataset(folder, known_only=self.known_only)
+            data = read_dataset(folder)
             measured = measure(
                 data.encoded, data.truth, with_settings(algorithm, setting, self.seed)
             )
             applied = {"algorithm": algorithm, "optimized_for": origin, "dataset": data.name}
             return [{**applied, "setting": json.dumps(setting), **measured._asdict()}]
         _, algorithm, folder = task.split(" ", maxsplit=2)
-        data = read_dataset(folder, known_only=self.known_only)
+        data = read_dataset(folder)
         best, tried = optimise(data, algorithm, self.seed, coarse=self.coarse)
         return [
             {
@@ -105,7 +102,7 @@ class RobustnessStudy(StudyOfDatasets):
         ]
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Table 3 in long form, with its mean, standard deviation and maximum; and the optima."""
+        """Return table 3 in long form, its mean, standard deviation and maximum, and the optima."""
         applied = rows.drop_nulls("optimized_for").select(
             "algorithm", "optimized_for", "dataset", "accuracy"
         )
@@ -119,13 +116,13 @@ class RobustnessStudy(StudyOfDatasets):
         optima = optima.join(tried, on=["algorithm", "dataset"], maintain_order="left")
         return {"robustness": summed, "optimization_dependency": both, "optima": optima}
 
-    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
-        """Table 3 as cells."""
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, Figure]:
+        """Return table 3 as a figure."""
         title = "Accuracy with the hyperparameters that are best for another dataset"
         return {"optimization_dependency": table_figure(tables["optimization_dependency"], title)}
 
     def findings(self, tables: dict[str, pl.DataFrame]) -> list[str]:
-        """Mean, standard deviation and maximum of each algorithm on each dataset."""
+        """Return the mean, standard deviation and maximum of each algorithm on each dataset."""
         return [
             f"{row['dataset']}: {row['algorithm']} has mean {row['mean']:.3f}, standard deviation "
             f"{row['std']:.3f}, maximum {row['max']:.3f}"

@@ -19,7 +19,7 @@ from veracity.study.paper import paper_table
 from veracity.study.synthetic import PAPER_ALGORITHMS, SyntheticStudy
 
 if TYPE_CHECKING:
-    from altair import TopLevelMixin
+    from veracity.show.figures.base import Figure
 
 CLAIMS_PER_ITEM = 10
 
@@ -27,7 +27,7 @@ VOTE = "majority-vote"
 """Algorithm with which the others are compared."""
 
 LEAST_TO_GROW = 1000
-"""Claims from which on growth is measured: below, most of the time is spent on getting started."""
+"""Smallest number of claims from which growth is measured. With fewer, fixed costs dominate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class RuntimeStudy(Study):
         ]
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Seconds by algorithm and size, and how they grow."""
+        """Return the seconds by algorithm and size, and their growth."""
         ours = rows.drop("task").sort("algorithm", "claims")
         theirs = paper_table("runtime_vs_claims").select(
             "algorithm",
@@ -111,7 +111,7 @@ class RuntimeStudy(Study):
         both = pl.concat([ours, theirs], how="diagonal_relaxed")
         return {"growth": _growth(ours, theirs), "runtime_vs_claims": both}
 
-    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, Figure]:
         """Return figure 3, ours and the paper's."""
         return {"runtime_vs_claims": runtime_figure(tables["runtime_vs_claims"])}
 

@@ -19,7 +19,7 @@ from veracity.study.paper import paper_table
 from veracity.study.settings import GRID, MACHINES_AND_RIVALS, parameters_of, with_settings
 
 if TYPE_CHECKING:
-    from altair import TopLevelMixin
+    from veracity.show.figures.base import Figure
 
 FIGURE_5 = tuple(round(0.05 * n, 2) for n in range(1, 16))
 """The initial false positive rates of the paper's figure."""
@@ -40,8 +40,6 @@ class SensitivityStudy(StudyOfDatasets):
         Names of the algorithms.
     parameters
         Names of the hyperparameters; an algorithm without one skips it.
-    known_only
-        Leave out the items whose truth is not known: faster, but there is less to learn from.
     coarse
         Try every second value only: faster.
     optima
@@ -62,7 +60,6 @@ class SensitivityStudy(StudyOfDatasets):
 
     algorithms: tuple[str, ...] = MACHINES_AND_RIVALS
     parameters: tuple[str, ...] = ("fpr", "tpr", "learning_rate", "decay", "batch_size")
-    known_only: bool = False
     coarse: bool = False
     optima: dict[str, dict[str, float]] = field(default_factory=dict)
     seed: int = 0
@@ -95,7 +92,7 @@ class SensitivityStudy(StudyOfDatasets):
     def do(self, task: str) -> list[Row]:
         """Run one algorithm with one hyperparameter changed."""
         algorithm, parameter, value, folder = task.split(" ", maxsplit=3)
-        data = read_dataset(folder, known_only=self.known_only)
+        data = read_dataset(folder)
         others = self.optima.get(f"{algorithm} {data.name}", {})
         chosen = with_settings(algorithm, {**others, parameter: float(value)}, self.seed)
         measured = measure(data.encoded, data.truth, chosen)
@@ -103,7 +100,7 @@ class SensitivityStudy(StudyOfDatasets):
         return [{**setting, "setting": float(value), **measured._asdict()}]
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Accuracy by value, and how far it ranges."""
+        """Return the accuracy by value, and its range."""
         ours = rows.drop("task", "seconds").sort("dataset", "parameter", "algorithm", "setting")
         theirs = paper_table("initial_fpr_sensitivity").select(
             "algorithm",
@@ -122,7 +119,7 @@ class SensitivityStudy(StudyOfDatasets):
         )
         return {"ranges": spread, "sensitivity": both}
 
-    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, Figure]:
         """Return one figure per dataset and hyperparameter."""
         parts = tables["sensitivity"].partition_by("dataset", "parameter", as_dict=True)
         return {

@@ -1,4 +1,4 @@
-"""Hyperparameters that studies turn, and the values they are turned to."""
+"""Hyperparameters that studies change, and the values that they try."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from veracity.algorithms import Algorithm, algorithm_named
 from veracity.errors import ParameterError
 
 MACHINES_AND_RIVALS = ("ltd-rbm-cd", "ltd-rbm", "ltd-rbm-c-cd", "ltd-rbm-c", "mle", "ltm")
-"""Algorithms that the paper compares on real claims; the machines as it trains them, and as we
-do."""
+"""Algorithms that the paper compares on real claims. LTD-RBM is trained both as in the paper (cd)
+and by the exact gradient."""
 
 Setting = Mapping[str, float]
 

@@ -24,7 +24,7 @@ from veracity.study.measure import measure
 from veracity.study.synthetic import MACHINES, SyntheticStudy
 
 if TYPE_CHECKING:
-    from altair import TopLevelMixin
+    from veracity.show.figures.base import Figure
 
 SYNTHETIC = "synthetic"
 
@@ -168,7 +168,7 @@ class StatementsStudy(StudyOfDatasets):
         wide = change.pivot(["algorithm", "dataset"], index="variant", values="accuracy")
         return {"accuracy": _plainly_named(wide), "statements": change}
 
-    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, Figure]:
         """Return the effect of each change on the accuracy, for every dataset."""
         return {"statements": statements_figure(tables["statements"])}
 
@@ -186,7 +186,7 @@ class StatementsStudy(StudyOfDatasets):
 
 
 def _drawn_prior(encoded: Encoded, start: str, rng: np.random.Generator) -> Prior:
-    """Rates of every source by chance: nothing is known of any."""
+    """Draw the rates of every source at random."""
     names = as_text(encoded.names.sources).to_list()
     if start == "random":
         fpr, tpr = rng.random((2, len(names)))
@@ -198,7 +198,7 @@ def _drawn_prior(encoded: Encoded, start: str, rng: np.random.Generator) -> Prio
 
 
 def _denied(encoded: Encoded) -> Encoded:
-    """Return the claims with every source a voice of every item: it denies all others."""
+    """Return the claims as if each source denied all values of an item that it does not claim."""
     n_sources = encoded.names.n_sources
     everyone = np.arange(n_sources, dtype=np.int32)
 
@@ -213,6 +213,6 @@ def _denied(encoded: Encoded) -> Encoded:
 
 
 def _plainly_named(wide: pl.DataFrame) -> pl.DataFrame:
-    """Columns named by machine and dataset, as they were pivoted: ``{"ltd-rbm","weather"}``."""
+    """Rename pivoted columns, such as ``{"ltd-rbm","weather"}``, to ``ltd-rbm weather``."""
     names = {name: name.strip("{}").replace('"', "").replace(",", " ") for name in wide.columns}
     return wide.rename(names)

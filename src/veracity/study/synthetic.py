@@ -23,13 +23,13 @@ from veracity.study.paper import paper_table
 from veracity.synthetic import NOBODY, Ranges, Synthetic, SyntheticArrays
 
 if TYPE_CHECKING:
-    from altair import TopLevelMixin
+    from veracity.show.figures.base import Figure
 
 PAPER_ALGORITHMS = ("majority-vote", "ltd-rbm-cd", "ltd-rbm", "mle", "ltm", "two-estimates")
 """Algorithms of the paper, with its own LTD-RBM, trained by contrastive divergence, and ours."""
 
 MACHINES = ("ltd-rbm-cd", "ltd-rbm")
-"""Whose rank among the others is asked for."""
+"""Algorithms that are compared with all others."""
 
 ORACLE = "oracle"
 COPY_ORACLE = "oracle of copies"
@@ -60,11 +60,11 @@ class SyntheticStudy(Study):
     Parameters
     ----------
     datasets
-        How many.
+        Number of datasets.
     algorithms
         Names of the algorithms.
     ranges
-        Where the parameters of the datasets lie.
+        Ranges of the parameters of the datasets.
     fixed
         Parameters that are the same in all of them.
     only_first
@@ -130,7 +130,7 @@ class SyntheticStudy(Study):
         return [{**row, **described} for row in rows]
 
     def draw(self, number: int) -> Dataset:
-        """Dataset `number`: the first drawn for it that has the right size."""
+        """Draw the dataset with this number, anew until it has the right size."""
         for attempt in range(MOST_ATTEMPTS):
             seed = [self.seed, number, attempt]
             parameters = self.ranges.draw(seed, **self.fixed)
@@ -143,7 +143,7 @@ class SyntheticStudy(Study):
         )
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Means over all datasets, differences, and means by groups of each characteristic."""
+        """Return means over all datasets, differences, and means by group."""
         by_characteristic = pl.concat([_grouped(rows, name) for name in CHARACTERISTICS])
         return {
             "overall": _overall(rows),
@@ -151,7 +151,7 @@ class SyntheticStudy(Study):
             "accuracy_vs_characteristic": by_characteristic,
         }
 
-    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, TopLevelMixin]:
+    def figures(self, tables: dict[str, pl.DataFrame]) -> dict[str, Figure]:
         """Return the three columns of figure 4, ours and the paper's."""
         table = tables["accuracy_vs_characteristic"]
         return {
@@ -224,7 +224,7 @@ def _weight(share_right: FloatArray, n_values: int) -> FloatArray:
 
 
 def _weighted_vote(data: Dataset, weight_of_claim: FloatArray) -> float:
-    """Accuracy when every claim has the given weight."""
+    """Return the accuracy of a vote in which every claim has the given weight."""
     drawn, n_values = data.drawn, data.parameters.values
     place = drawn.item_of_claim * n_values + drawn.value_of_claim
     score = np.bincount(place, weight_of_claim, minlength=data.parameters.items * n_values)
@@ -288,7 +288,7 @@ def _difference(one: str, other: str, both: pl.DataFrame) -> Row:
 
 
 def _grouped(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Mean and standard deviation of the accuracy in the paper's own groups of datasets."""
+    """Return the mean accuracy and its standard deviation in the paper's groups of datasets."""
     theirs = paper_table("accuracy_vs_characteristic").filter(pl.col("characteristic") == name)
     centres = theirs["x"].unique().sort()
     half = (centres[1] - centres[0]) / 2.0

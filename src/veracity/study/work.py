@@ -1,8 +1,7 @@
 """Run a study: its tasks on all cores, stopped and resumed at any time, and the outcome shown.
 
-Rows are stored in parts as they come. A study that is started again in the same folder continues
-where it was stopped. At the end the parts become one file, from which tables, figures and page are
-made.
+Rows are stored in one file as they come. A study that is started again in the same folder continues
+where it was stopped. Tables, figures and a page are made of the rows.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import json
 import multiprocessing
 import os
 import platform
-import shutil
 import signal
 import threading
 import time
@@ -19,6 +17,7 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,26 +28,17 @@ from veracity._version import __version__
 from veracity.errors import OutputError, ParameterError, StudyError
 from veracity.io.atomic import atomic_file, write_errors
 from veracity.progress import Progress, no_progress
-from veracity.show.figures.base import save_chart
+from veracity.show.figures.base import Figure
+from veracity.show.html import page
+from veracity.show.sections import Section, Table
 from veracity.study.base import Row, Study
-from veracity.study.page import write_page
 
 STUDY_FILE = "study.json"
 """The file that makes a folder that of a study."""
 
 ROWS_FILE = "rows.parquet"
-SAMPLE_FILE = "sample.csv"
-"""Rows of a few tasks, to be repeated by readers who want to check them."""
 
-SOME_TASKS = 4
-"""Number of these tasks."""
-
-MOST_SECONDS = 5.0
-"""Maximum seconds of a task in the sample, if other tasks take less."""
-
-PARTS = "parts"
-
-SECONDS_BETWEEN_PARTS = 10.0
+SECONDS_BETWEEN_WRITES = 10.0
 """Maximum seconds of work that is lost when a study is stopped."""
 
 ONE_THREAD = {"NUMBA_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
@@ -79,20 +69,67 @@ def carry_out(
     if workers is not None and workers < 1:
         raise ParameterError(f"study: workers must be at least 1, got {workers}")
     tell = progress or no_progress
-    ledger = _Ledger(study, None if folder is None else Path(folder))
+    rows = _Rows(study, None if folder is None else Path(folder))
     n_workers = 1 if study.measures_time else workers or os.cpu_count() or 1
     try:
-        while left := _left(study, ledger.rows()):
-            ledger.check_version()
-            n_done = ledger.n_tasks
+        while left := rows.left():
+            n_done = rows.n_tasks
             tell(f"study {study.name}", n_done, n_done + len(left))
             with closing(_done(study, left, n_workers)) as done:
-                for number, (task, rows) in enumerate(done, start=1):
-                    ledger.add(task, rows)
+                for number, (task, found) in enumerate(done, start=1):
+                    rows.add(task, found)
                     tell(f"study {study.name}", n_done + number, n_done + len(left))
     finally:
-        ledger.write_part()
-    return ledger.finish(study)
+        rows.write()
+    return rows.all
+
+
+class _Rows:
+    """Rows of the tasks that are done, in memory and in one file, in the order of the tasks."""
+
+    def __init__(self, study: Study, folder: Path | None) -> None:
+        self._study, self._file = study, None if folder is None else folder / ROWS_FILE
+        self.all = pl.DataFrame(schema={"task": pl.String})
+        self._fresh: list[Row] = []
+        if folder is not None:
+            _claim(folder, study)
+        if self._file is not None and self._file.exists():
+            self.all = pl.read_parquet(self._file, glob=False)
+        self.n_tasks = self.all["task"].n_unique()
+        self._n_written, self._last_written = len(self.all), time.monotonic()
+
+    def left(self) -> list[str]:
+        """Return the tasks that are not done."""
+        self._merge()
+        done = set(self.all["task"])
+        return [task for task in dict.fromkeys(self._study.tasks(self.all)) if task not in done]
+
+    def add(self, task: str, rows: list[Row]) -> None:
+        """Add the rows of a task that is done."""
+        if not rows:
+            raise ValueError(f"task {task!r} returned no row, so it cannot be marked as done")
+        self._fresh += [{"task": task, **row} for row in rows]
+        self.n_tasks += 1
+        if time.monotonic() - self._last_written > SECONDS_BETWEEN_WRITES:
+            self.write()
+
+    def write(self) -> None:
+        """Write all rows to the file, unless it has them."""
+        self._merge()
+        if self._file is not None and len(self.all) > self._n_written:
+            with atomic_file(self._file) as file:
+                self.all.write_parquet(file)
+        self._n_written, self._last_written = len(self.all), time.monotonic()
+
+    def _merge(self) -> None:
+        """Move the new rows to the others."""
+        if not self._fresh:
+            return
+        fresh, self._fresh = pl.DataFrame(self._fresh, infer_schema_length=None), []
+        rows = pl.concat([self.all, fresh], how="diagonal_relaxed")
+        place = {task: n for n, task in enumerate(dict.fromkeys(self._study.tasks(rows)))}
+        order = pl.col("task").replace_strict(place, default=len(place), return_dtype=pl.Int64)
+        self.all = rows.sort(order, maintain_order=True)
 
 
 def publish(study: Study, rows: pl.DataFrame, folder: str | os.PathLike[str]) -> Path:
@@ -100,34 +137,35 @@ def publish(study: Study, rows: pl.DataFrame, folder: str | os.PathLike[str]) ->
     target = Path(folder)
     made = _claim(target, study)
     tables = study.tables(rows)
+    figures = study.figures(tables)
     for name, table in tables.items():
         with atomic_file(target / f"{name}.csv") as file:
             table.write_csv(file, float_precision=6)
-    if {"task", study.measure, "seconds"} <= set(rows.columns):
-        with atomic_file(target / SAMPLE_FILE) as file:
-            _sample(rows, study.measure).write_csv(file, float_precision=6)
-    figures = study.figures(tables)
     for name, figure in figures.items():
         for suffix in (".svg", ".png"):
-            save_chart(figure, target / f"{name}{suffix}", force=True)
-    drawn = {name: (target / f"{name}.svg").read_text(encoding="utf-8") for name in figures}
-    return write_page(target / "index.html", study, tables, drawn, made)
+            figure.save(target / f"{name}{suffix}", force=True)
+    with atomic_file(target / "index.html") as file:
+        file.write_text(page(study.title, _sections(study, tables, figures, made)), "utf-8")
+    return target / "index.html"
 
 
-def _sample(rows: pl.DataFrame, measure: str) -> pl.DataFrame:
-    """Return the rows of a few tasks: neither the smallest nor those that take long."""
-    seconds = rows.group_by("task", maintain_order=True).agg(pl.col("seconds").sum())
-    timed = seconds.filter(pl.col("seconds") > 0.0).sort("seconds", maintain_order=True)
-    short = timed.filter(pl.col("seconds") <= MOST_SECONDS)
-    timed = short if len(short) else timed
-    some = timed.slice(len(timed) // 4, SOME_TASKS)["task"]
-    kept = [name for name in ("task", "algorithm", "variant", measure) if name in rows.columns]
-    return rows.filter(pl.col("task").is_in(some.implode())).select(kept)
-
-
-def _left(study: Study, rows: pl.DataFrame) -> list[str]:
-    done = set(rows["task"]) if "task" in rows.columns else set()
-    return [task for task in dict.fromkeys(study.tasks(rows)) if task not in done]
+def _sections(
+    study: Study, tables: dict[str, pl.DataFrame], figures: dict[str, Figure], made: dict[str, Any]
+) -> list[Section]:
+    """Return the sections of the page: method, findings, figures, tables, settings."""
+    machine = ", ".join(f"{name} {value}" for name, value in made["machine"].items())
+    settings = [(name, json.dumps(value)) for name, value in made["settings"].items()]
+    how = f"Made by veracity {made['veracity']}, started {made['started']}, on {machine}."
+    shown = [Table(title=name.replace("_", " "), rows=table) for name, table in tables.items()]
+    used = Table(title="Settings", rows=pl.DataFrame(settings, ["setting", "value"], orient="row"))
+    drawn = [Section(figure=figure) for figure in figures.values()]
+    return [
+        Section(title="Method", anchor="method", sentences=[study.about]),
+        Section(title="Findings", anchor="findings", sentences=study.findings(tables)),
+        *([Section(title="Figures", anchor="figures", more=drawn)] if drawn else []),
+        Section(title="Tables", anchor="tables", more=[Section(tables=[one]) for one in shown]),
+        Section(title="How it was made", anchor="made", sentences=[how], tables=[used]),
+    ]
 
 
 def _done(
@@ -143,7 +181,7 @@ def _done(
     spawn = multiprocessing.get_context("spawn")  # forking would copy the locks of other threads
     with ProcessPoolExecutor(n_workers, spawn, _leave_with_parent) as pool:
         try:
-            with _environment(ONE_THREAD), _interrupts_ignored():
+            with _starting_workers():
                 task_of = {pool.submit(study.do, task): task for task in tasks}
             for future in as_completed(task_of):
                 yield task_of[future], future.result()
@@ -173,126 +211,40 @@ def _leave_with_parent() -> None:
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Ignore Ctrl-C; processes started in this block ignore it as long as they live."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-
-
-@contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Variables that the processes started meanwhile will find."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
+def _starting_workers() -> Iterator[None]:
+    """Give processes that start in this block one thread each, and let them ignore Ctrl-C."""
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
     try:
         yield
     finally:
         for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
+            del os.environ[name]
+            if value is not None:
                 os.environ[name] = value
-
-
-class _Ledger:
-    """The rows of the tasks that are done, in memory and on disk."""
-
-    def __init__(self, study: Study, folder: Path | None) -> None:
-        self.folder = folder
-        self.n_tasks = 0
-        self._made_by = __version__
-        self._frames: list[pl.DataFrame] = []
-        self._fresh: list[Row] = []
-        self._last_written = time.monotonic()
-        if folder is not None:
-            made = _claim(folder, study)
-            self._made_by = made["veracity"]
-            for file in [*folder.glob(ROWS_FILE), *sorted((folder / PARTS).glob("*.parquet"))]:
-                self._keep(_read_rows(file))
-
-    def _keep(self, frame: pl.DataFrame) -> None:
-        """Return rows from disk without duplicates, which a stop between two files may leave."""
-        if self._frames:
-            frame = frame.filter(~pl.col("task").is_in(self.rows()["task"].unique().implode()))
-        self._frames.append(frame)
-        self.n_tasks += frame["task"].n_unique()
-
-    def check_version(self) -> None:
-        """Raise an error unless the tasks so far were done by this version."""
-        if self._made_by != __version__:
-            raise StudyError(
-                f"{self.folder} holds a study begun by veracity {self._made_by}, and this is "
-                f"{__version__}, which may find other rows; choose another folder"
-            )
-
-    def rows(self) -> pl.DataFrame:
-        fresh = [pl.DataFrame(self._fresh, infer_schema_length=None)] if self._fresh else []
-        frames = [*self._frames, *fresh]
-        return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
-
-    def add(self, task: str, rows: list[Row]) -> None:
-        if not rows:
-            raise ValueError(f"task {task!r} returned no row, so it cannot be marked as done")
-        self._fresh += [{"task": task, **row} for row in rows]
-        self.n_tasks += 1
-        if time.monotonic() - self._last_written > SECONDS_BETWEEN_PARTS:
-            self.write_part()
-
-    def write_part(self) -> None:
-        self._last_written = time.monotonic()
-        if self.folder is None or not self._fresh:
-            return
-        frame = pl.DataFrame(self._fresh, infer_schema_length=None)
-        parts = self.folder / PARTS
-        with write_errors(parts):
-            parts.mkdir(exist_ok=True)
-        numbers = [int(part.stem) for part in parts.glob("*.parquet") if part.stem.isdecimal()]
-        with atomic_file(parts / f"{max(numbers, default=-1) + 1:05d}.parquet") as file:
-            frame.write_parquet(file)
-        self._frames.append(frame)
-        self._fresh = []
-
-    def finish(self, study: Study) -> pl.DataFrame:
-        """Merge the parts into one file, in the order of the tasks."""
-        rows = self.rows()
-        if rows.is_empty():
-            return rows
-        place = {task: number for number, task in enumerate(dict.fromkeys(study.tasks(rows)))}
-        order = pl.col("task").replace_strict(place, default=len(place), return_dtype=pl.Int64)
-        rows = rows.sort(order, maintain_order=True)
-        if self.folder is not None and (self.folder / PARTS).exists():
-            with atomic_file(self.folder / ROWS_FILE) as file:
-                rows.write_parquet(file)
-            with write_errors(self.folder / PARTS):
-                shutil.rmtree(self.folder / PARTS)
-        return rows
-
-
-def _read_rows(file: Path) -> pl.DataFrame:
-    try:
-        rows = pl.read_parquet(file, glob=False)
-        if "task" not in rows.columns:
-            raise pl.exceptions.ColumnNotFoundError("task")
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise StudyError(
-            f"{file}: damaged; delete it to have its tasks done again, and start once more"
-        ) from error
-    return rows
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
 
 
 def _claim(folder: Path, study: Study) -> dict[str, Any]:
     """Make the folder, or check that it belongs to this study; return the content of its file."""
-    settings = json.loads(json.dumps(study.settings()))
+    settings = json.loads(json.dumps(asdict(study)))
     marker = folder / STUDY_FILE
     with write_errors(folder):
         if marker.exists():
-            return _check_same(marker, study.name, settings)
+            try:
+                made: dict[str, Any] = json.loads(marker.read_text(encoding="utf-8"))
+                own = made["veracity"], made["study"], made["settings"]
+            except (ValueError, TypeError, KeyError) as error:
+                raise OutputError(f"{marker} is damaged; choose another folder") from error
+            if own != (__version__, study.name, settings):
+                raise OutputError(
+                    f"{folder} holds a study of veracity {own[0]}, or with other settings; choose "
+                    f"another folder, or give the settings in {marker.name} to go on with it"
+                )
+            return made
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OutputError(f"{folder} is no folder of a study; choose another name")
         study.check()
@@ -306,23 +258,6 @@ def _claim(folder: Path, study: Study) -> dict[str, Any]:
     }
     with atomic_file(marker) as file:
         file.write_text(json.dumps(made, indent=2), encoding="utf-8")
-    return made
-
-
-def _check_same(marker: Path, name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    try:
-        made: dict[str, Any] = json.loads(marker.read_text(encoding="utf-8"))
-        is_same = (made["study"], made["settings"]) == (name, settings)
-        is_whole = {"veracity", "started", "machine"} <= made.keys()
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise OutputError(f"{marker} is damaged; choose another folder") from error
-    if not is_whole:
-        raise OutputError(f"{marker} is damaged; choose another folder")
-    if not is_same:
-        raise OutputError(
-            f"{marker.parent} holds a study with other settings; choose another folder, or give "
-            f"the settings in {marker.name} to go on with it"
-        )
     return made
 
 

@@ -71,9 +71,12 @@ ITEMS_PER_LABEL = 5
 MOST_DIVIDED = 0.1
 """Largest share of claims by sources with several values of the item, for values to be labels."""
 
+SEARCHED_AGAIN = 1.1
+"""Growth of the number of claims after which an update searches again for sources that copy."""
+
 MOST_CELLS = 20_000_000
-"""Cells of all confusion matrices, or of all sources and attributes, beyond which sources have an
-accuracy only."""
+"""Largest number of cells of all confusion matrices, or of all sources and attributes. Beyond it,
+each source has a single accuracy."""
 
 
 class ErrorModel(Protocol):
@@ -124,9 +127,9 @@ class Belief(NamedTuple):
 
     model: OneCoin | Confusions | TwoCoin
     dependence: Dependence | None
-    """Pairs of sources whose claims count once: of open values only."""
+    """Pairs of sources whose claims count once. Only claims of open values have them."""
     naming: Naming | None
-    """Pairs of sources that may have copied: reported, and no answer changes by it."""
+    """Pairs of sources that may have copied. They are reported, and change no answer."""
     claims: BySource
     other: Belief | None = None
     """The state for another answer, where the claims allow two."""
@@ -292,6 +295,8 @@ class Veracity(Algorithm[Belief]):
     def learn_meetings(self, state: Belief, total: Tally) -> Belief:
         """Find the pairs that agree too well; of labels, a large family of copies counts once."""
         assert state.naming is not None
+        if not self._searches(state):
+            return state
         met = Meetings(*total)
         model = state.model.with_family(state.naming.slot_of_source, met, state.claims)
         return state._replace(naming=with_suspects(state.naming, met), model=model)
@@ -304,18 +309,26 @@ class Veracity(Algorithm[Belief]):
     def learn_shared(self, state: Belief, total: Tally) -> Belief:
         """Name the pairs that share more mistakes than chance explains."""
         assert state.naming is not None
+        if not self._searches(state):
+            return state
         found = None if total[0] is None else Mistakes(*total[0])
-        return state._replace(naming=with_pairs(state.naming, found))
+        naming = with_pairs(state.naming, found)
+        return state._replace(naming=naming._replace(searched=float(state.claims.sum())))
+
+    def _searches(self, state: Belief) -> bool:
+        """Return True unless an update has few new claims: the search takes longer than they do."""
+        assert state.naming is not None
+        return bool(state.claims.sum() > SEARCHED_AGAIN * state.naming.searched)
 
     # --- copies of open values, which count once --------------------------------------------------
 
     def tally_pairs(self, block: Block, state: Belief, turn: Turn) -> Tally:
-        """Count the pairs of sources that there are to be compared."""
+        """Count the pairs of sources to compare."""
         assert state.dependence is not None
         return (pair_work(block, len(state.dependence.both)),)
 
     def learn_pairs(self, state: Belief, total: Tally) -> Belief:
-        """Skip some items if there are too many pairs."""
+        """Choose the share of items whose pairs are compared, if there are too many pairs."""
         assert state.dependence is not None
         work = total[0], int(state.claims.sum())
         return state._replace(dependence=Dependence.unseen(state.dependence.slots, work))
@@ -392,7 +405,7 @@ class Veracity(Algorithm[Belief]):
         return {"if copies count once": replace(self, most_undecided=1.0)}
 
     def doubting(self, state: Belief, other: Belief) -> Belief:
-        """Return the belief with another one, whose answer is mixed into every plausibility."""
+        """Return the belief with another one, whose answer is mixed into all plausibilities."""
         return state._replace(other=other._replace(other=None))
 
     def other_answer(self, block: Block, state: Belief) -> FloatArray | None:

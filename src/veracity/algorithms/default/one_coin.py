@@ -38,7 +38,7 @@ from veracity.encoding.names import Names
 from veracity.trees import BySource, CountBySource
 
 ATTRIBUTE_STRENGTHS: FloatArray = 2.0 ** np.arange(14.0)
-"""Candidate weights, in pseudo-claims, of a source's accuracy in that on an attribute."""
+"""Candidate weights, in pseudo-claims, of a source's accuracy in its accuracy by attribute."""
 
 USUAL_CORRELATION = 0.2
 """Correlation of errors on one item, where any value may be claimed."""
@@ -47,8 +47,8 @@ LEAST_CORRELATION = 0.01
 """Smallest correlation, which remains even if features of items explain all of it."""
 
 BEYOND_VALUES = 0.25
-"""Share of the correlation of errors that remains if the claims of an item show its tempting false
-value: sources are right, or wrong, on the same items."""
+"""Share of the correlation of errors that remains if the claims of an item show which false value
+is tempting. It remains because sources are right, or wrong, on the same items."""
 
 DISPUTED, UNDISPUTED, SAID_ONCE = range(3)
 """Kinds of items: several values, one value of several sources, one claim."""
@@ -218,7 +218,7 @@ class OneCoin(NamedTuple):
         return np.stack([right, np.maximum(known - right, 0.0)], axis=2)
 
     def learn_survey(self, total: Tally) -> OneCoin:
-        """Take the counts."""
+        """Store the counts in the model."""
         spoken, by_attribute, known, fallen = total
         return self._replace(
             spoken=spoken,
@@ -441,7 +441,10 @@ class OneCoin(NamedTuple):
         )
 
     def borrowing(self, rows: FloatArray, n_met: int) -> OneCoin:
-        """Return the model with new sources as their features predict; `rows` has those of all."""
+        """Return the model with accuracies of new sources, predicted from their features.
+
+        `rows` has the features of all sources.
+        """
         assert self.features is not None
         features = self.features._replace(rows=rows)
         disputed, accuracy = (
@@ -510,10 +513,10 @@ class OneCoin(NamedTuple):
 
 
 def _still_alike(block: Block) -> FloatArray:
-    """Return the share of the usual correlation that is left of each item.
+    """Return, for each item, the share of the usual correlation of errors that is left to assume.
 
-    The more voices an item has, the more of it shows in the claims as errors towards some values
-    more than others (`beyond_even_errors`).
+    The more voices an item has, the better its claims show to which values errors lead
+    (`beyond_even_errors`). That part is not assumed again.
     """
     share_unseen = np.minimum(1.0, EVEN / np.maximum(block.n_voices_of_item, 1))
     return np.asarray(BEYOND_VALUES + (1.0 - BEYOND_VALUES) * share_unseen)

@@ -24,7 +24,7 @@ CORRELATIONS = 2.0 ** np.arange(-6, 3)
 MOST_CORRELATED = 0.6
 
 AS_IT_SEEMS = 1e6
-"""Pseudo-count of known items for the expected accuracy of a source."""
+"""Weight of a source's expected accuracy, in known items."""
 
 CYCLES = 3
 """Rounds that are learned again after known truths have corrected the accuracies. Each ends with
@@ -170,9 +170,10 @@ def log_known(known: Block, judge: Callable[[float], FloatArray], usual: float) 
 
 
 def correlation_of(log_known: FloatArray, usual: float) -> float:
-    """Return the correlation to expect, as a geometric mean: the usual one if no truth is known.
+    """Return the expected correlation of errors: the usual one if no truth is known.
 
-    Beforehand, a correlation of twice or half as much as usual is half as likely.
+    It is the geometric mean of the candidates by their posterior probability. Beforehand, twice or
+    half the usual correlation is half as likely as the usual one.
 
     >>> round(correlation_of(np.zeros(9), 0.2), 6)
     0.2

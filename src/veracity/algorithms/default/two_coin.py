@@ -1,4 +1,4 @@
-"""The two-coin error model: facts that are true or false each, two rates per source."""
+"""The two-coin error model: each fact is true or false, and each source has two rates."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class TwoCoin(NamedTuple):
         return tuple(phases)
 
     def tally_vote(self, block: Block, found: Derived) -> Tally:
-        """Count how claims meet the vote."""
+        """Count how often each source supports the facts that a vote finds true, and false."""
         voices = np.repeat(block.votes_of_item, block.n_facts_of_item)
         return self._count(block, block.votes_of_fact / voices)
 
@@ -114,7 +114,7 @@ class TwoCoin(NamedTuple):
     def _rate(
         self, rate: int, counts: Counts, features: Regression | None
     ) -> tuple[FloatArray, Regression | None]:
-        """Return the rates, drawn to the mean of all, or to the rates that features predict."""
+        """Return the rates, shrunk to the mean of all sources or to predictions from features."""
         prior = self.prior.tpr if rate == OF_TPR else self.prior.fpr
         mean = float((counts.right.sum() + np.median(prior)) / (counts.total.sum() + 1.0))
         if features is None:
@@ -124,7 +124,10 @@ class TwoCoin(NamedTuple):
         return surely(shares), features
 
     def borrowing(self, rows: FloatArray, n_met: int) -> TwoCoin:
-        """Return the model with new sources as their features predict; `rows` has those of all."""
+        """Return the model with rates of new sources, predicted from their features.
+
+        `rows` has the features of all sources.
+        """
         assert self.features is not None
         features = self.features._replace(rows=rows)
         tpr, fpr = (
@@ -155,7 +158,7 @@ class TwoCoin(NamedTuple):
         )
 
     def _corrected(self, rate: FloatArray, known: FloatArray, expected: FloatArray) -> FloatArray:
-        """Return a rate as counts [source, right or wrong] of known facts correct it."""
+        """Return a rate, corrected by counts [source, right or wrong] of known facts."""
         n_expected, n_known = expected.sum(axis=1), known.sum(axis=1)
         usual = np.where(n_expected > SUREST, expected[:, 0] / np.maximum(n_expected, SUREST), rate)
         return weigh_known(rate, known, n_known * usual, self.prior)

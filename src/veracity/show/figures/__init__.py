@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from veracity.errors import ParameterError
 from veracity.inspect.evaluation import evaluate, score_truths
 from veracity.show.figures.base import Figure
 from veracity.show.figures.decision import decision_figure
@@ -13,18 +12,11 @@ from veracity.show.figures.measures import (
     accuracy_figure,
     calibration_figure,
     plausibility_figure,
-    trace_figure,
 )
 from veracity.show.figures.sources import sources_figure
 
 if TYPE_CHECKING:
     from veracity.result import Result
-
-FIGURES = (
-    "sources", "agreement", "confusions", "plausibility", "trace", "calibration", "accuracy",
-    "decision",
-)  # fmt: skip
-"""Names of the figures of a result."""
 
 
 class Plots:
@@ -52,10 +44,6 @@ class Plots:
         """Draw how plausible the answers are: a histogram."""
         return plausibility_figure(self._result, theme)
 
-    def trace(self, *, theme: str = "light") -> Figure:
-        """Draw how much each round changed the sources' rates."""
-        return trace_figure(self._result, theme)
-
     def calibration(self, truth: object, *, theme: str = "light") -> Figure:
         """Draw plausibilities against the share that is right, by known truths."""
         return calibration_figure(self._result, score_truths(self._result, truth)[0], theme)
@@ -67,10 +55,3 @@ class Plots:
     def decision(self, entity: object, attribute: object = None, *, theme: str = "light") -> Figure:
         """Draw why an item has its value: `Result.why` as a waterfall."""
         return decision_figure(self._result, entity, attribute, theme)
-
-    def draw(self, what: str, **arguments: Any) -> Figure:
-        """Draw the figure with this name, one of `FIGURES`."""
-        if what not in FIGURES:
-            raise ParameterError(f"plot: no figure {what!r}; there are {', '.join(FIGURES)}")
-        figure: Figure = getattr(self, what)(**arguments)
-        return figure

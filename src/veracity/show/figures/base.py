@@ -28,12 +28,6 @@ ThemeName = Literal["light", "dark"]
 WIDTH = 420
 """Width of a figure in pixels."""
 
-MOST_ROWS = 100
-"""Largest number of rows of the table that a page shows with a figure."""
-
-LONGEST_NAME = 28
-"""Largest number of characters of a name in a title."""
-
 ALWAYS_NAMES = ("source", "other", "attribute", "true", "said")
 """Columns that hold names even where all of them are numbers."""
 
@@ -125,11 +119,14 @@ class Figure:
 
         An existing file is replaced only with `force`.
         """
-        return save_chart(self.chart, path, force=force)
-
-    def rows_to_show(self) -> pl.DataFrame:
-        """Return the first rows of the table, for readers who cannot see the figure."""
-        return self.table.head(MOST_ROWS)
+        target = check_figure(path, force=force)
+        suffix = target.suffix.lower()
+        with atomic_file(target) as unfinished:
+            if suffix == ".html":
+                unfinished.write_text(_page(self.chart), encoding="utf-8")
+            else:
+                self.chart.save(str(unfinished), scale_factor=2 if suffix == ".png" else 1)
+        return target
 
     def __repr__(self) -> str:
         """Return the title and the note."""
@@ -215,7 +212,6 @@ def dots(  # noqa: PLR0913 - each says how one thing is drawn
     number: str,
     *,
     title: str,
-    order: Sequence[str] | None = None,
     colours: Colours = THEMES["light"],
     ends: tuple[str, str] | None = None,
     scale: Any = None,
@@ -229,7 +225,7 @@ def dots(  # noqa: PLR0913 - each says how one thing is drawn
     alt = altair()
     rows = drawable(rows)
     axis = alt.Axis(grid=True, labels=names, ticks=names)
-    order = rows[name].unique(maintain_order=True).to_list() if order is None else list(order)
+    order = rows[name].unique(maintain_order=True).to_list()
     base = chart_of(rows).encode(
         y=alt.Y(f"{name}:N", sort=order, title=None, axis=axis), tooltip=list(tooltip)
     )
@@ -255,15 +251,6 @@ def shades_of(colours: Colours, number: str, domain: Sequence[float], **given: A
     alt = altair()
     scale = alt.Scale(range=list(colours.shades), domain=list(domain), interpolate="lab")
     return alt.Color(f"{number}:Q", scale=scale, **given)
-
-
-def shorten(name: str, longest: int = LONGEST_NAME) -> str:
-    """Return a name that fits into a title.
-
-    >>> shorten("the very long name of some source", 12)
-    'the very lo…'
-    """
-    return in_short(name, longest)
 
 
 def chart_of(table: pl.DataFrame) -> Any:
@@ -299,18 +286,6 @@ def _labels(names: pl.Series) -> pl.Series:
 
 
 # --- files ----------------------------------------------------------------------------------------
-
-
-def save_chart(chart: Any, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Write a chart in the format of the file's ending, whole or not at all."""
-    target = check_figure(path, force=force)
-    suffix = target.suffix.lower()
-    with atomic_file(target) as unfinished:
-        if suffix == ".html":
-            unfinished.write_text(_page(chart), encoding="utf-8")
-        else:
-            chart.save(str(unfinished), scale_factor=2 if suffix == ".png" else 1)
-    return target
 
 
 def check_figure(path: str | os.PathLike[str], *, force: bool) -> Path:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from veracity.encoding.block import SAME
 from veracity.errors import ParameterError
-from veracity.explain import THE_VOTE, said_by_source
-from veracity.explain.contributions import Item, items_at
+from veracity.explain import THE_VOTE
 from veracity.naming import as_text, name_text
 from veracity.printing import in_short
-from veracity.reading.roles import keys_of
 from veracity.show.figures.base import (
     WIDTH,
     Colours,
@@ -22,7 +19,6 @@ from veracity.show.figures.base import (
     chart_of,
     dots,
     drawable,
-    shorten,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +28,9 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 24
 """Largest number of claims with their own bar; the others are summed, for and against."""
+
+LONGEST_NAME = 28
+"""Largest number of characters of a name in a title."""
 
 NOBODY = "what nobody claims"
 
@@ -55,18 +54,24 @@ def _one_item(result: Result, entity: object, attribute: object) -> Why:
     return why
 
 
-def _steps(result: Result, why: Why, most: int) -> pl.DataFrame:
-    best, second = _rivals(why, result.kind)
-    weighed = _weighed(result, why)
-    prior, score, rival = best["prior"], best["score"], pl.lit(0.0)
+def _steps(why: Why, kind: Kind, most: int) -> pl.DataFrame:
+    """Return the steps from the prior to the score, one per claim with much weight."""
+    best, second = _rivals(why, kind)
+    rows = why.tables[1]
+    ahead, prior, score = _claims_for(rows, best), best["prior"], best["score"]
     if second is not None:
         prior, score = prior - second["prior"], score - second["score"]
-        rival = pl.col("rival")
-    ahead = weighed.select("source", "claimed", weight=pl.col("weight") - rival)
+        other = _claims_for(rows, second).rename({"weight": "rival"})
+        ahead = ahead.join(other, on="source", how="full", coalesce=True, nulls_equal=True)
+        ahead = ahead.with_columns(
+            pl.coalesce("claimed", "claimed_right"),
+            weight=pl.col("weight").fill_null(0.0) - pl.col("rival").fill_null(0.0),
+            claims=pl.max_horizontal("claims", "claims_right"),
+        )
     steps = _most(ahead.filter(pl.col("weight") != 0.0), most)
     first = pl.DataFrame({"label": ["before any claim"], "weight": [prior], "part": ["prior"]})
     parts = [first, steps]
-    if THE_VOTE in why.tables[1]["claimed"].to_list():
+    if THE_VOTE in rows["claimed"].to_list():
         vote = score - prior - float(ahead["weight"].sum())
         part = "for" if vote > 0.0 else "against"
         parts.append(pl.DataFrame({"label": ["the vote"], "weight": [vote], "part": [part]}))
@@ -84,50 +89,25 @@ def _rivals(why: Why, kind: Kind) -> tuple[dict[str, Any], dict[str, Any] | None
     return values.row(0, named=True), values.row(1, named=True) if has_rival else None
 
 
-def _weighed(result: Result, why: Why) -> pl.DataFrame:
-    """Return each source's claim on the item, with its weight for the best value and the rival.
-
-    All claims are returned; `Why.rows` sums up those with the smallest weights.
-    """
-    tables, values = result.tables, why.tables[0]
-    keys = keys_of(values)
-    of_item = tables.facts.select(keys).with_row_index("row")
-    rows = of_item.join(values.select(keys).head(1), on=keys, how="semi", nulls_equal=True)["row"]
-    (item,), _ = items_at(result, rows.to_numpy().astype(np.int64), most=1)
-    weighed = said_by_source(item)
-    for name, fact in zip(("weight", "rival"), _facts_of(values, item), strict=False):
-        contribution = item.contribution_to(fact)
-        source = item.source_of_claim[contribution.claim]
-        added = pl.DataFrame({"source": source, name: contribution.weight})
-        added = added.group_by("source").agg(pl.col(name).sum())
-        weighed = weighed.join(added, on="source", how="left", maintain_order="left")
-    if "rival" not in weighed.columns:  # there is one value, or the rival is what nobody claims
-        weighed = weighed.with_columns(rival=pl.lit(0.0))
-    names = tables.sources["source"].gather(weighed["source"])
-    return weighed.with_columns(pl.col("weight", "rival").fill_null(0.0), source=names)
-
-
-def _facts_of(values: pl.DataFrame, item: Item) -> list[int]:
-    """Return the positions in the item of its two most plausible facts."""
-    if "value" not in item.facts.columns:
-        return [0]
-    numbered = item.facts.select("value").with_row_index("number")
-    best = values.select("value").head(2)
-    best = best.join(numbered, on="value", how="left", maintain_order="left")
-    return best["number"].drop_nulls().to_list()
+def _claims_for(rows: pl.DataFrame, value: dict[str, Any]) -> pl.DataFrame:
+    """Return the claims that affect a value; without a source, the sum of those left out."""
+    if "value" in rows.columns:
+        rows = rows.filter(pl.col("value") == value["value"])
+    claims = rows.filter(pl.col("claims") > 0)  # which leaves out the vote
+    return claims.select("source", pl.col("claimed").cast(pl.String), "weight", "claims")
 
 
 def _most(ahead: pl.DataFrame, most: int) -> pl.DataFrame:
     """Return the sources with the largest weights, supporters first, and the sum of the others."""
-    size = pl.col("weight").abs()
+    size, has_name = pl.col("weight").abs(), pl.col("source").is_not_null()
+    is_for = pl.col("weight") > 0.0
     ahead = ahead.with_columns(
-        part=pl.when(pl.col("weight") > 0.0).then(pl.lit("for")).otherwise(pl.lit("against")),
-        claims=pl.lit(1),
-    ).sort((size / size.max()).round(SAME), descending=True, maintain_order=True)
-    own = ahead.head(most)
+        part=pl.when(is_for).then(pl.lit("for")).otherwise(pl.lit("against")),
+    ).sort(~has_name, -(size / size.max()).round(SAME), maintain_order=True)
+    own = ahead.head(min(most, ahead.select(has_name.sum()).item()))
     own = own.with_columns(source=as_text(own["source"]))
     own = own.with_columns(label=pl.format("{}: {}", "source", "claimed"))
-    others = ahead.slice(most).group_by("part").agg(pl.col("weight", "claims").sum())
+    others = ahead.slice(len(own)).group_by("part").agg(pl.col("weight", "claims").sum())
     other = pl.when(pl.col("claims") == 1).then(pl.lit("other")).otherwise(pl.lit("others"))
     others = others.with_columns(label=pl.format("{} {} {}", "claims", other, "part"))
     steps = pl.concat([own, others], how="diagonal_relaxed")
@@ -151,7 +131,9 @@ def decision_figure(
     why = _one_item(result, entity, attribute)
     best, second = _rivals(why, result.kind)
     item = " ".join(
-        shorten(name_text(name)) for name in (entity, attribute) if name not in (None, "")
+        in_short(name_text(name), LONGEST_NAME)
+        for name in (entity, attribute)
+        if name not in (None, "")
     )
     if result.kind == "numeric":
         table = why.tables[1].drop_nulls("source").head(most).sort("claimed")
@@ -161,12 +143,12 @@ def decision_figure(
             draw=lambda colours: _around(table, why.tables[0], colours),
         )  # fmt: skip
     is_binary = "value" not in best
-    value = "true" if is_binary else shorten(name_text(best["value"]))
+    value = "true" if is_binary else in_short(name_text(best["value"]), LONGEST_NAME)
     other = None if second is None else second["value"]
-    rival = f" against {NOBODY if other is None else shorten(name_text(other))}"
+    rival = f" against {NOBODY if other is None else in_short(name_text(other), LONGEST_NAME)}"
     unit = f"{why.scale} of {value}{'' if second is None else rival}"
     plausibility = "plausibility" if is_binary else f"{value}, plausibility"
-    steps = _steps(result, why, most)
+    steps = _steps(why, result.kind, most)
     return Figure(
         title=f"{item}: {plausibility} {best['plausibility']:.3f}", note=why.words, table=steps,
         draw=lambda colours: _waterfall(steps, colours, unit), theme=theme,

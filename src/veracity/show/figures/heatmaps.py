@@ -1,4 +1,4 @@
-"""Draw matrices: agreement of sources, with near-copies side by side, and confusions of labels."""
+"""Draw matrices: agreement of sources, and confusions of labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from veracity.show.figures.base import (
     Colours,
     Figure,
     altair,
-    chart_of,
     drawable,
     heatmap,
     shades_of,
@@ -30,16 +29,12 @@ if TYPE_CHECKING:
 MOST_SOURCES = 60
 """Largest number of sources in a matrix; the most active are taken."""
 
-NEAR = 0.9
-"""Smallest agreement of groups that are outlined."""
-
 
 def agreement_table(result: Result, most: int = MOST_SOURCES) -> pl.DataFrame:
-    """Return one row per ordered pair of the most active sources, in groups that agree.
+    """Return one row per ordered pair of the most active sources; agreeing sources are neighbours.
 
     `shared` is the number of items on which both make claims, `same` the number on which they
-    agree, and `agreement` the ratio, if they share five or more. `group` is the number of a group
-    that agrees on nine of ten items or more, if both are in it.
+    agree, and `agreement` the ratio, if they share five or more.
     """
     if len(result.tables.sources) < 2:
         raise ParameterError("plot: agreement needs two sources or more; there is one")
@@ -48,7 +43,7 @@ def agreement_table(result: Result, most: int = MOST_SOURCES) -> pl.DataFrame:
     shared, same = meetings(result.encoded, ranked["row"].to_numpy())
     nothing = np.full(same.shape, np.nan)
     agreement = np.divide(same, shared, out=nothing, where=shared >= FEW_SHARED)
-    order, group = _side_by_side(same, shared)
+    order = _side_by_side(same, shared)
     one, other = (grid.ravel() for grid in np.meshgrid(order, order, indexing="ij"))
     rows = pl.DataFrame(
         {
@@ -57,23 +52,17 @@ def agreement_table(result: Result, most: int = MOST_SOURCES) -> pl.DataFrame:
             "agreement": agreement[one, other],
             "shared": shared[one, other].astype(np.int64),
             "same": same[one, other].astype(np.int64),
-            "group": np.where(group[one] == group[other], group[one], 0),
         }
     )
-    pairs = rows.filter(one != other).with_columns(pl.col("agreement").fill_nan(None))
-    # Who shares few items with all others of a group is in it by the mean of all, not by evidence.
-    is_seen = [pl.col("agreement").count().over("group", own) > 0 for own in ("source", "other")]
-    is_group = (pl.col("group") > 0) & is_seen[0] & is_seen[1]
-    return pairs.with_columns(group=pl.when(is_group).then("group"))
+    return rows.filter(one != other).with_columns(pl.col("agreement").fill_nan(None))
 
 
-def _side_by_side(same: FloatArray, shared: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return an order in which sources that agree are neighbours, and the group of each source.
+def _side_by_side(same: FloatArray, shared: FloatArray) -> IntArray:
+    """Return an order in which sources that agree are neighbours: the leaves of average linkage.
 
-    The order is that of the leaves of average linkage. A pair that shares few items counts as
-    having average agreement.
+    A pair that shares few items counts as having average agreement.
     """
-    from scipy.cluster.hierarchy import fcluster, leaves_list, linkage  # noqa: PLC0415
+    from scipy.cluster.hierarchy import leaves_list, linkage  # noqa: PLC0415
     from scipy.spatial.distance import squareform  # noqa: PLC0415
 
     apart = ~np.eye(len(same), dtype=bool)
@@ -81,11 +70,11 @@ def _side_by_side(same: FloatArray, shared: FloatArray) -> tuple[IntArray, IntAr
     distance = 1.0 - (same + FEW_SHARED * usual) / (shared + FEW_SHARED)
     np.fill_diagonal(distance, 0.0)
     tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
-    return leaves_list(tree), fcluster(tree, 1.0 - NEAR, "distance")
+    return np.asarray(leaves_list(tree))
 
 
 def agreement_figure(result: Result, theme: str = "light") -> Figure:
-    """Draw how often each pair of sources agrees; groups that agree are side by side."""
+    """Draw how often each pair of sources agrees; sources that agree are side by side."""
     table = agreement_table(result)
     order = drawable(table)["source"].unique(maintain_order=True).to_list()
     step = max(12, min(130, 520 // len(order)))  # large for few: the note above has to fit
@@ -116,7 +105,7 @@ def agreement_figure(result: Result, theme: str = "light") -> Figure:
             ],
         )
         size = step * len(order)
-        return (cells + _outlines(alt, colours, table)).properties(width=size, height=size)
+        return cells.properties(width=size, height=size)
 
     note = _note(result, table, len(order))
     title = "How often sources say the same"
@@ -127,26 +116,9 @@ def _note(result: Result, table: pl.DataFrame, shown: int) -> str:
     n_sources = len(result.tables.sources)
     parts = [f"The {shown} most active of {n_sources:,} sources."] if n_sources > shown else []
     parts.append("Share of the common items; sources that agree are side by side.")
-    if table["group"].count():
-        parts.append("Outlined: groups that agree on 9 of 10 or more, near-copies or all right.")
     if (table["shared"] < FEW_SHARED).any():
         parts.append(f"Empty: fewer than {FEW_SHARED} shared items.")
     return " ".join(parts)
-
-
-def _outlines(alt: Any, colours: Colours, table: pl.DataFrame) -> Any:
-    """Return a square around each group of near-copies."""
-    members = drawable(table).drop_nulls("group").unique(["group", "source"], maintain_order=True)
-    squares = members.group_by("group", maintain_order=True).agg(
-        first=pl.col("source").first(), last=pl.col("source").last()
-    )
-    outline = chart_of(squares).mark_rect(filled=False, stroke=colours.against, strokeWidth=2)
-    return outline.encode(
-        x=alt.X("first:N", bandPosition=0),
-        x2=alt.X2("last:N", bandPosition=1),
-        y=alt.Y("first:N", bandPosition=0),
-        y2=alt.Y2("last:N", bandPosition=1),
-    )
 
 
 # --- confusions -----------------------------------------------------------------------------------

@@ -1,11 +1,10 @@
-"""Draw accuracy, plausibility and convergence of a result, and compare several results."""
+"""Draw the accuracy and the plausibility of a result, and compare several results."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from veracity.errors import ParameterError
@@ -13,6 +12,7 @@ from veracity.inspect.evaluation import Evaluation, calibration_bins
 from veracity.naming import as_text
 from veracity.printing import counted
 from veracity.result import Result
+from veracity.result.intervals import NORMAL_END
 from veracity.show.figures.base import (
     WIDTH,
     Colours,
@@ -21,8 +21,6 @@ from veracity.show.figures.base import (
     chart_of,
     dots,
     drawable,
-    heatmap,
-    shades_of,
 )
 
 if TYPE_CHECKING:
@@ -34,13 +32,8 @@ N_BINS = 20
 MOST_ATTRIBUTES = 40
 """Largest number of attributes; those with most known truths are taken."""
 
-MOST_ROUNDS = 500
-"""Largest number of rounds; of more, evenly spaced ones and the last are taken."""
-
 ALL = "all items"
 SHORT = 260
-
-Z_OF_90_PERCENT = 1.6448536269514722
 
 
 def share_interval(share: float, n: int) -> tuple[float, float]:
@@ -49,10 +42,10 @@ def share_interval(share: float, n: int) -> tuple[float, float]:
     >>> [round(bound, 3) for bound in share_interval(0.9, 100)]
     [0.84, 0.939]
     """
-    square = Z_OF_90_PERCENT**2
+    square = NORMAL_END**2
     middle = (share + square / (2 * n)) / (1 + square / n)
     spread = math.sqrt(share * (1 - share) / n + square / (4 * n * n))
-    half = Z_OF_90_PERCENT * spread / (1 + square / n)
+    half = NORMAL_END * spread / (1 + square / n)
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
@@ -69,7 +62,7 @@ def _need_plausibility(result: Result, what: str) -> None:
     if result.kind == "numeric":
         raise ParameterError(
             f"plot: {what} is not for numeric claims, which have estimates in place of plausible "
-            "values; 'sources', 'trace', 'agreement' and 'accuracy' are"
+            "values; 'sources', 'agreement' and 'accuracy' are"
         )
 
 
@@ -171,7 +164,7 @@ def _shares(rows: pl.DataFrame, name: str, title: str, colours: Colours) -> Any:
     )  # fmt: skip
 
 
-# --- how sure, and how it settled -----------------------------------------------------------------
+# --- how sure -------------------------------------------------------------------------------------
 
 
 def plausibility_figure(result: Result, theme: str = "light", n: int = N_BINS) -> Figure:
@@ -235,73 +228,20 @@ def _histogram(table: pl.DataFrame, things: str, colours: Colours) -> Any:
     return alt.layer(bars, words).properties(width=2 * SHORT, height=SHORT)
 
 
-def trace_figure(result: Result, theme: str = "light", most: int = MOST_ROUNDS) -> Figure:
-    """Draw how much each round changed the sources' rates, on a logarithmic scale.
-
-    Rounds without a measurable change do not fit on this scale and are left out.
-    """
-    schema = {"round": pl.Int64, "change": pl.Float64, "seconds": pl.Float64}
-    rows = pl.DataFrame(result.run.trace, schema=schema).filter(pl.col("change") > 0.0)
-    if rows.is_empty():
-        raise ParameterError(
-            f"plot: there is no trace to draw: {result.run.algorithm} moved nothing in "
-            f"{counted(result.run.rounds, 'round')}"
-        )
-    if len(rows) > most:
-        rows = rows[np.unique(np.linspace(0, len(rows) - 1, most).round().astype(np.int64))]
-    how = "Converged" if result.converged else "NOT converged"
-    note = f"{how} after {counted(result.run.rounds, 'round')}."
-    if len(rows) < result.run.rounds:
-        note += f" {len(rows):,} of them are drawn."
-    tolerance = result.run.parameters.get("tolerance")
-    return Figure(
-        title=f"How {result.run.algorithm} settled", note=note, table=rows, theme=theme,
-        draw=lambda colours: _trace(rows, tolerance, colours),
-    )  # fmt: skip
-
-
-def _trace(rows: pl.DataFrame, tolerance: float | None, colours: Colours) -> Any:
-    alt = altair()
-    changes = [*rows["change"], *([tolerance] if tolerance else [])]
-    first, last = math.floor(math.log10(min(changes))), math.ceil(math.log10(max(changes)))
-    marks = [10.0**power for power in range(first, max(last, first + 1) + 1)]
-    x = alt.X("round:Q", title="round", axis=alt.Axis(format="d", tickMinStep=1))
-    y = alt.Y(
-        "change:Q",
-        title="change of the sources' rates",
-        scale=alt.Scale(type="log", domain=[marks[0], marks[-1]], nice=False),
-        axis=alt.Axis(values=marks, format="~g"),
-    )
-    tooltip = ["round:Q", alt.Tooltip("change:Q", format=".3g"), "seconds:Q"]
-    lines = chart_of(rows).encode(x=x, y=y, tooltip=tooltip)
-    layers = [lines.mark_line(color=colours.main, strokeWidth=1.5)]
-    if len(rows) <= 100:
-        layers.append(lines.mark_point(color=colours.main, filled=True, opacity=1, size=24))
-    if tolerance:
-        limit = pl.DataFrame({"change": [float(tolerance)], "word": ["tolerance"]})
-        at = chart_of(limit).encode(y=y)
-        layers.append(at.mark_rule(color=colours.against, strokeDash=[4, 4]))
-        word = at.mark_text(align="left", dx=4, dy=-7, color=colours.against)
-        layers.append(word.encode(x=alt.value(0), text="word:N"))
-    return alt.layer(*layers).properties(width=WIDTH, height=SHORT)
-
-
 # --- algorithms -----------------------------------------------------------------------------------
 
 
 def comparison_figure(comparison: Comparison, theme: str = "light") -> Figure:
-    """Draw the accuracy of algorithms; without known truths, draw their agreement.
+    """Draw the accuracy of algorithms against known truths; for numbers, their error.
 
     The table has the algorithms that did not fail, the best first, with Wilson's 90 % intervals.
     """
     rows = comparison.ranked
     measure = next((m for m in ("accuracy", "mae") if m in rows.columns), None)
     if measure is None:
-        return Figure(
-            title="Items on which they settle on the same", note="Agreement is no accuracy.",
-            table=comparison.pairs, theme=theme,
-            draw=lambda colours: _agreement(comparison.pairs, list(comparison.results), colours),
-        )  # fmt: skip
+        raise ParameterError(
+            "plot: there is no accuracy to draw without known truths; give compare a truth"
+        )
     table = rows.drop_nulls(measure)
     note = "Further left is better."
     if measure == "accuracy":
@@ -320,18 +260,3 @@ def comparison_figure(comparison: Comparison, theme: str = "light") -> Figure:
 
     title = "The algorithms on these claims"
     return Figure(title=title, note=note, table=table, draw=draw, theme=theme)
-
-
-def _agreement(pairs: pl.DataFrame, names: list[str], colours: Colours) -> Any:
-    alt = altair()
-    turned = pairs.select(algorithm="other", other="algorithm", agreement="agreement")
-    lowest = min(float(pairs["agreement"].min() or 0.0), 0.99)  # type: ignore[arg-type]
-    return heatmap(
-        pl.concat([pairs, turned]),
-        alt.X("algorithm:N", sort=names, title=None, axis=alt.Axis(labelAngle=-45)),
-        alt.Y("other:N", sort=names, title=None),
-        shades_of(colours, "agreement", (lowest, (lowest + 1) / 2, 1.0), title="agreement"),
-        light_from=lowest + 0.6 * (1.0 - lowest),
-        colours=colours,
-        tooltip=["algorithm:N", "other:N", alt.Tooltip("agreement:Q", format=".4f")],
-    ).properties(width={"step": 34}, height={"step": 26})

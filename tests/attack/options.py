@@ -1,4 +1,4 @@
-"""Options of every command two at a time, with values that make sense, on claims that are sound."""
+"""Cases about options: two of every command at a time, odd values of each, and damaged runs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ import click
 import duckdb
 import polars as pl
 
-from attack.case import Case
+from attack.case import Case, Command
 from veracity.algorithms import CATALOGUE
 from veracity.cli import main
 from veracity.cli.options import KIND_NAMES
+
+Runs = Mapping[str, Mapping[str, bytes]]
 
 CLAIMS = b"""source,entity,attribute,value,when,sure
 a,x,p,1,2024-01-01,1
@@ -55,36 +57,29 @@ TEXTS = {
 }
 
 
-def _written(frame: pl.DataFrame, form: str) -> bytes:
-    target = io.BytesIO()
-    getattr(frame, f"write_{form}")(target)
-    return target.getvalue()
-
-
 @functools.cache
-def _scene() -> dict[str, bytes]:
-    """Claims in many forms, and tables beside them."""
-    frame = pl.read_csv(CLAIMS)
-    files = {**TEXTS, "claims.parquet": _written(frame, "parquet")}
-    files["claims.xlsx"] = _written(frame, "excel")
+def scene() -> dict[str, bytes]:
+    """Return claims in many forms, and tables beside them."""
+    frame, files = pl.read_csv(CLAIMS), dict(TEXTS)
+    for name, form in (("claims.parquet", "parquet"), ("claims.xlsx", "excel")):
+        target = io.BytesIO()
+        getattr(frame, f"write_{form}")(target)
+        files[name] = target.getvalue()
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
-        path = Path(folder, "claims.db")
-        with sqlite3.connect(path) as lite:
+        with sqlite3.connect(Path(folder, "claims.db")) as lite:
             lite.execute(f"create table claims ({', '.join(map(repr, frame.columns))})")
             lite.executemany("insert into claims values (?, ?, ?, ?, ?, ?)", frame.rows())
             lite.execute("create table other as select * from claims where source = 'a'")
         lite.close()
-        files["claims.db"] = path.read_bytes()
-        path = Path(folder, "claims.duckdb")
-        with duckdb.connect(path) as duck:
+        with duckdb.connect(Path(folder, "claims.duckdb")) as duck:
             duck.register("frame", frame.to_arrow())
             duck.execute("create table claims as select * from frame")
-        files["claims.duckdb"] = path.read_bytes()
+        files |= {path.name: path.read_bytes() for path in Path(folder).iterdir()}
     return files
 
 
-WHERE = (
-    ("claims.csv",), ("claims.csv",), ("claims.csv",), ("claims.parquet",), ("claims.xlsx",),
+WHERE: tuple[Command, ...] = (
+    *(("claims.csv",),) * 3, ("claims.parquet",), ("claims.xlsx",),
     ("claims.db",), ("sqlite:///claims.db#claims",), ("claims.duckdb",),
     ("sqlite:///claims.db#select * from other",), ("folder",), ("wide.csv",),
     ("survey.csv",), ("facts.csv",), ("numbers.csv",), ("annotated.json",),
@@ -92,11 +87,13 @@ WHERE = (
     ("claims.csv", "claims.xlsx", "folder"), ("run",), ("run/facts.parquet",),
 )  # fmt: skip
 ENDINGS = ("csv", "tsv", "xlsx", "json", "jsonl", "parquet")
-EXPORTED = ("truths", "facts", "sources", "claims", "attributes", "findings", "alternatives",
-            "features", "records", "copies", "changes", "confusions", "probabilities",
-            "difficulty")  # fmt: skip
-SENSIBLE: dict[str, tuple[str, ...]] = {
-    "--table": EXPORTED,
+TABLES = ("truths", "facts", "sources", "claims", "attributes", "findings", "alternatives",
+          "features", "records", "copies", "changes", "confusions", "probabilities",
+          "difficulty")  # fmt: skip
+FIGURES = ("sources", "agreement", "confusions", "plausibility", "decision",
+           "calibration", "accuracy")  # fmt: skip
+SENSIBLE: dict[str, Command] = {
+    "--table": TABLES,
     "--out": ("new", "run", "claims.csv", "folder", *(f"new.{e}" for e in (*ENDINGS, "svg")),
               "sqlite:///claims.db", "sqlite:///made.db", "duckdb:///made.duckdb", "made.db",
               "duckdb:///claims.duckdb", "duckdb:///made.duckdb#s"),
@@ -141,42 +138,34 @@ SENSIBLE: dict[str, tuple[str, ...]] = {
     "--attribute": ("p", "q", "nobody"),
     "--theme": ("light", "dark"),
 }  # fmt: skip
-"""What one may well say, by option; some of it suits other claims only."""
+"""Values that make sense, by option; some of them suit other claims only."""
 
-FIGURES = ("sources", "agreement", "plausibility", "trace", "calibration", "accuracy", "decision",
-           "confusions")  # fmt: skip
-NOT_HERE = frozenset({"demo", "study"})
+EXTREMES = (
+    "0", "-1", "1", "2", "nan", "inf", "-inf", "1e308", "1e-320", "0.5", "1.5", "", " ", "x",
+    "9223372036854775808", "-9223372036854775808", "\x1b[31m", "<b>", "a=b", "a=b\nc=d", "=",
+    "\udcff", "claims.csv", "run", "entity=entity,value=value", "8GB", "utf-16", "veracity",
+)  # fmt: skip
+"""Values that nobody would give."""
 
-
-def pairs(runs: Mapping[str, Mapping[str, bytes]], rng: random.Random) -> Case:
-    """A command with two options, or three, and what else it needs."""
-    run = runs[rng.choice(sorted(runs))]
-    files = {f"run/{name}": content for name, content in run.items() if not name.startswith("..")}
-    name = rng.choice([*sorted(set(main.commands) - NOT_HERE), "discover", "discover"])
-    options = [one for one in main.commands[name].params if isinstance(one, click.Option)]
-    chosen = [one for one in options if one.required]
-    others = [one for one in options if not one.required]
-    chosen += rng.sample(others, min(len(others), rng.choice((1, 2, 2, 2, 3))))
-    given = [word for option in chosen for word in _said(rng, option)]
-    commands = [(name, *_arguments(rng, name), *given)]
-    if name in ("discover", "judge", "update") and "new" in given[:-1] and "--out" in given:
-        commands += rng.sample(
-            (("ask", "new"), ("diff", "run", "new"), ("judge", "new", "wide.csv")), 2
-        )
-    return Case({**_scene(), **files}, tuple(commands))
+COMMANDS = sorted(set(main.commands) - {"demo", "study"})
+"""Commands but for those that take long, and take no input."""
 
 
-def _said(rng: random.Random, option: click.Option) -> list[str]:
-    if option.is_flag:
-        return [option.opts[0]]
-    said = rng.choice(SENSIBLE[option.opts[0]])
-    return [f"--normalise={said}"] if option.name == "normalise" else [option.opts[0], said]
+def options_of(command: str) -> list[click.Option]:
+    """Return the options of a command."""
+    return [one for one in main.commands[command].params if isinstance(one, click.Option)]
 
 
-def _arguments(rng: random.Random, command: str) -> tuple[str, ...]:
+def run_of(rng: random.Random, runs: Runs) -> dict[str, bytes]:
+    """Return the files of one of the runs, with its claims."""
+    return dict(runs[rng.choice(sorted(runs))])
+
+
+def arguments(rng: random.Random, command: str) -> Command:
+    """Return arguments that suit a command."""
     if command in ("discover", "check", "profile", "compare", "tune"):
         return rng.choice(WHERE)
-    of_a_run: dict[str, tuple[str, ...]] = {
+    of_a_run: dict[str, Command] = {
         **dict.fromkeys(("judge", "update"), rng.choice(WHERE)),
         "evaluate": (rng.choice(SENSIBLE["--truth"]),),
         "diff": (rng.choice(("run", "folder")),),
@@ -185,3 +174,75 @@ def _arguments(rng: random.Random, command: str) -> tuple[str, ...]:
         "plot": (rng.choice(FIGURES),),
     }
     return () if command == "generate" else ("run", *of_a_run.get(command, ()))
+
+
+def pairs(runs: Runs, rng: random.Random) -> Case:
+    """Return a command with two options, or three, and what else it needs."""
+    name = rng.choice([*COMMANDS, "discover", "discover"])
+    chosen = [one for one in options_of(name) if one.required]
+    others = [one for one in options_of(name) if not one.required]
+    chosen += rng.sample(others, min(len(others), rng.choice((1, 2, 2, 2, 3))))
+    given: list[str] = []
+    for option in chosen:
+        said = rng.choice(SENSIBLE.get(option.opts[0], EXTREMES))
+        if option.is_flag:
+            given.append(option.opts[0])
+        elif option.name == "normalise":
+            given.append(f"--normalise={said}")
+        else:
+            given += [option.opts[0], said]
+    commands: list[Command] = [(name, *arguments(rng, name), *given)]
+    if name in ("discover", "judge", "update") and "new" in given[:-1] and "--out" in given:
+        onwards: list[Command] = [
+            ("ask", "new"),
+            ("diff", "run", "new"),
+            ("judge", "new", "wide.csv"),
+        ]
+        commands += rng.sample(onwards, 2)
+    return Case(run_of(rng, runs) | scene(), tuple(commands))
+
+
+def parameters(runs: Runs, rng: random.Random) -> Case:
+    """Return a command whose options have odd values."""
+    name = rng.choice(COMMANDS)
+    some = options_of(name)
+    given = [word for one in some if one.required for word in (one.opts[0], "new")]
+    for option in rng.sample(some, min(len(some), rng.choice((1, 1, 2, 3)))):
+        given.append(option.opts[0])
+        if not option.is_flag:
+            paths = ("new", "new.svg", "new.html", "run", ".", "", "claims.csv", "a/b")
+            given.append(rng.choice(paths if option.name == "out" else EXTREMES))
+    fit = arguments(rng, name)
+    if fit and rng.random() < 0.1:
+        fit = (*fit[:-1], rng.choice((*EXTREMES, ".")))
+    return Case(scene() | run_of(rng, runs), ((name, *given, "--", *fit),))
+
+
+def tampered(runs: Runs, rng: random.Random) -> Case:
+    """Return a run with one file damaged, gone, or that of another run, and commands on it."""
+    files, other = run_of(rng, runs), run_of(rng, runs)
+    name = rng.choice(sorted(one for one in files if one.startswith("run/")))
+    match rng.choice(("damage", "damage", "away", "swap")):
+        case "damage":
+            at = rng.randrange(max(len(files[name]), 1))
+            put = rng.randbytes(rng.randint(1, 4))  # of the same length: sizes are looked at first
+            files[name] = files[name][:at] + put + files[name][at + len(put) :]
+        case "away":
+            del files[name]
+        case "swap":
+            files[name] = other.get(name, b"")
+    figure = rng.choice(FIGURES)
+    truth = ("--truth", "claims.csv") if figure in ("calibration", "accuracy") else ()
+    of_it = ("--entity", "a") if figure == "decision" else ()
+    commands: list[Command] = [
+        ("ask", "run"),
+        ("explain", "run", "a"),
+        ("evaluate", "run", "claims.csv"),
+        ("plot", "run", figure, "--out", "figure.svg", *of_it, *truth),
+        ("judge", "run", "claims.csv", "--out", "judged"),
+        ("update", "run", "claims.csv", "--out", "updated", "--json"),
+        ("export", "run", "table.csv", "--table", rng.choice(TABLES)),
+        ("report", "run", "--out", "page.html"),
+    ]
+    weights = (2, 2, 2, 2, 2, 2, 2, 1)
+    return Case(files, tuple(dict.fromkeys(rng.choices(commands, weights, k=3))))
