@@ -12,6 +12,7 @@ import pytest
 import rules as study
 from click.testing import CliRunner
 
+import spark
 import veracity
 from veracity import Local
 from veracity.algorithms import CATALOGUE, Accu, algorithm_named
@@ -395,3 +396,16 @@ def test_the_command_takes_a_file_of_rules(tmp_path):
     found = CliRunner().invoke(main, ["discover", paths[0], "--rules", paths[1], "--json"])
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["rules"][0]["cases"] == 30
+
+
+@pytest.mark.slow
+def test_claims_on_spark_get_the_same_answers():
+    claims, _, _ = study.generate(1, entities=40)
+    here = veracity.discover(claims, "accu", rules=study.RULES)
+    there = veracity.discover(claims, "accu", rules=study.RULES, engine=spark.engine())
+    keys = [*KEYS, "value"]
+    one = here.facts.sort(keys)["plausibility"].to_list()
+    other = spark.as_polars(there.facts).sort(keys)["plausibility"].to_list()
+    assert one == pytest.approx(other, abs=1e-9)
+    assert here.rules["strength"].to_list() == pytest.approx(there.rules["strength"].to_list())
+    assert str(here.why("e0007").words) == str(there.why("e0007").words)

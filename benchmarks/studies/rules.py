@@ -9,7 +9,10 @@ connect those of an entity, and assessors of unknown expertise say which are tru
 
 from __future__ import annotations
 
+import argparse
 import itertools
+import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -109,3 +112,58 @@ def way(
         "without": without, "with": with_rules, "exact": exact,
         "way": (with_rules - without) / (exact - without), "rules": result.rules,
     }  # fmt: skip
+
+
+SETTINGS = {
+    "as described": {},
+    "a tenth of the statements judged": {"share": 0.1},
+    "three tenths": {"share": 0.3},
+    "rules of strength 2": {"strength": 2.0},
+    "2,000 entities": {"entities": 2000},
+}
+
+
+def main() -> None:
+    """Print the accuracies of the settings, and those on flights if their folder is given."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--data", type=Path)
+    options = parser.parse_args()
+    for about, settings in SETTINGS.items():
+        for name in ("veracity", "accu"):
+            found = [way(seed, name, **settings) for seed in range(options.seeds)]
+            means = [
+                float(np.mean([one[k] for one in found])) for k in ("without", "with", "exact")
+            ]
+            share = (means[1] - means[0]) / (means[2] - means[0])
+            print(f"| {about} | `{name}` |", *(f"{own:.3f} |" for own in means), f"{share:.2f} |")
+    if options.data is not None:
+        flights(options.data)
+
+
+def flights(folder: Path) -> None:
+    """Print the accuracies on flights, with and without the order of times and bounds on delays."""
+    for name, (start, end, left, came) in {
+        "flight_raha": ("sched_dep_time", "sched_arr_time", "act_dep_time", "act_arr_time"),
+        "flight_raw": (
+            "Scheduled departure", "Scheduled arrival", "Actual departure", "Actual arrival",
+        ),
+    }.items():  # fmt: skip
+        order = [{"compare": f'"{a}" < "{b}"'} for a, b in ((start, end), (left, came))]
+        delays = [
+            {"compare": f'"{a}" <= "{b}" + {most}'}
+            for one, other in ((start, left), (end, came))
+            for a, b, most in ((one, other, 60), (other, one, 1440))
+        ]
+        truth = pl.read_parquet(folder / name / "truth.parquet")
+        claims = str(folder / name / "claims.parquet")
+        for about, rules in (("none", None), ("order", order), ("order, delays", order + delays)):
+            begin = time.process_time()
+            result = veracity.discover(claims, rules=rules, normalise=True)
+            seconds = time.process_time() - begin
+            accuracy = veracity.evaluate(result, truth).accuracy
+            print(f"{name}, {about}: {accuracy:.4f}, {seconds:.1f} CPU-s", result.rules, sep="\n")
+
+
+if __name__ == "__main__":
+    main()

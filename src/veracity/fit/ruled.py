@@ -75,7 +75,7 @@ class RuledStep:
             derived = memory if self.step.derives is not None else None
             weights = self.algorithm.weigh_learning(block, state, derived)
             assert weights is not None  # algorithms that take rules judge by weights
-            found = infer(block, weights, graph, self.rules)
+            found = infer(block, weights, graph, self.rules, learns=True)
             block, sums = block._replace(field_of_fact=found.field_of_fact), found.sums
         tally, memory_after = self.step.look(block, state, turn._replace(memory=memory))
         if turn.memory is not None and memory_after is turn.memory[1]:
@@ -94,8 +94,7 @@ def examples_of(encoded: Encoded, rules: Rules, sums: RuleSums) -> list[list[str
     if encoded.is_remote:
         return found
     worst: Any = sums.worst
-    for rule, broken, block, item in zip(*worst, strict=True):
-        if broken > 0.5:
-            entity = as_text(encoded.parts[int(block)].items["entity"][[int(item)]])[0]
-            found[rule].append(in_short(entity))
+    for rule, _, block, item in zip(*worst, strict=True):
+        entity = as_text(encoded.parts[int(block)].items["entity"][[int(item)]])[0]
+        found[rule].append(in_short(entity))
     return found

@@ -148,7 +148,7 @@ def _propagate(
                 change,
                 _send(graph, cost_of_factor, score_of_state, message, broken, sent, f, damping),
             )
-        if change < limit:
+        if change < limit or f1 - f0 == 1:
             return True
     return False
 
@@ -184,9 +184,10 @@ def _send(
             share[k - base] /= total
     place = np.zeros(s1 - s0, np.int64)
     joint, joint_broken = 0.0, 0.0
+    of_broken, of_open = exp(cost_of_factor[f, BROKEN]), exp(cost_of_factor[f, OPEN])
     for cell in range(graph.first_cell_of_factor[f], graph.first_cell_of_factor[f + 1]):
         kind = graph.kind_of_cell[cell]
-        own = exp(cost_of_factor[f, kind])
+        own = of_broken if kind == BROKEN else (of_open if kind == OPEN else 1.0)
         for slot in range(s0, s1):
             others = own
             for other in range(s0, s1):

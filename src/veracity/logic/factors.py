@@ -130,8 +130,11 @@ class Worst(NamedTuple):
         """Return the first cases of each rule."""
         order = np.lexsort((self.item, self.block, -np.round(self.broken, SAME), self.rule))
         rule = self.rule[order]
-        first = order[np.arange(len(rule)) - np.searchsorted(rule, rule) < SHOWN]
-        return Worst(self.rule[first], self.broken[first], self.block[first], self.item[first])
+        return self.chosen(order[np.arange(len(rule)) - np.searchsorted(rule, rule) < SHOWN])
+
+    def chosen(self, which: IntArray | BoolArray) -> Worst:
+        """Return some of the cases."""
+        return Worst(self.rule[which], self.broken[which], self.block[which], self.item[which])
 
 
 class RuleSums(NamedTuple):
@@ -290,10 +293,13 @@ class Inferred(NamedTuple):
     sums: RuleSums
 
 
-def infer(block: Block, weights: Weights, graph: Graph, rules: Rules) -> Inferred:
+def infer(
+    block: Block, weights: Weights, graph: Graph, rules: Rules, *, learns: bool = False
+) -> Inferred:
     """Return what the rules add to the score of each fact: its log message from all other items.
 
-    The message to unclaimed values is subtracted, so their score stays as it is.
+    The message to unclaimed values is subtracted, so their score stays as it is. While strengths
+    are learned, what happens by chance is found; in the end, what the claims alone would break.
     """
     kernel: Any = importlib.import_module("veracity.kernels.compiled_inference")
     first, fact = graph.first_state_of_variable, graph.fact_of_state
@@ -325,10 +331,14 @@ def infer(block: Block, weights: Weights, graph: Graph, rules: Rules) -> Inferre
     columns = (np.zeros_like(odds), -rules.strength, np.log(free), rules.chance * odds / free)
     cost = np.column_stack(columns)[graph.rule_of_factor]
     message, broken, counts = kernel.infer(graph, cost, score)
-    alone = np.exp(score)
-    alone /= np.add.reduceat(alone, begin)[variable]
-    by_claims = kernel.expect(graph, rules.chance[graph.rule_of_factor], alone)
-    prior_message, by_chance, _ = kernel.infer(graph, cost, log_prior)
+    n_factors = len(graph.rule_of_factor)
+    prior_message, by_claims, by_chance = np.zeros(len(fact)), *np.zeros((2, n_factors))
+    if learns:
+        prior_message, by_chance, _ = kernel.infer(graph, cost, log_prior)
+    else:
+        alone = np.exp(score)
+        alone /= np.add.reduceat(alone, begin)[variable]
+        by_claims = kernel.expect(graph, rules.chance[graph.rule_of_factor], alone)
     by_chance = by_chance / (by_chance + (1.0 - by_chance) * odds[graph.rule_of_factor])
 
     added = message - offset
@@ -408,7 +418,8 @@ def _sums(
     place = rule * BINS + np.minimum((by_chance * BINS).astype(np.int64), BINS - 1)
     bins = [np.bincount(place, own, n * BINS) for own in (np.ones(len(rule)), by_chance)]
     item = graph.item_of_variable[graph.variable_of_slot[graph.first_slot_of_factor[:-1]]]
-    every = Worst(rule, by_claims, np.full(len(rule), block.number), item)
+    is_sure = by_claims > 0.5
+    every = Worst(rule, by_claims, np.full(len(rule), block.number), item).chosen(is_sure)
     return RuleSums(
         cases=graph.cases_of_rule,
         by_claims=np.asarray(np.bincount(rule, by_claims, n), np.float64),
@@ -528,8 +539,8 @@ def rows_of(
     rules: Rules, sums: RuleSums, examples: Sequence[Sequence[str]], learned: RuleSums | None
 ) -> list[dict[str, Any]]:
     """Return one row per rule, for tables and saved runs; `learned` are the sums of learning."""
-    low, high = intervals(rules, sums if learned is None else learned)
     is_learned = rules.is_learned & (learned is not None)
+    low, high = intervals(rules, sums if learned is None else learned)
     return [
         {
             "rule": rule.name, "strength": float(rules.strength[r]),
