@@ -405,7 +405,7 @@ def test_claims_on_spark_get_the_same_answers():
     there = veracity.discover(claims, "accu", rules=study.RULES, engine=spark.engine())
     keys = [*KEYS, "value"]
     one = here.facts.sort(keys)["plausibility"].to_list()
-    other = spark.as_polars(there.facts).sort(keys)["plausibility"].to_list()
+    other = there.facts.sort(keys)["plausibility"].to_list()
     assert one == pytest.approx(other, abs=1e-9)
     assert here.rules["strength"].to_list() == pytest.approx(there.rules["strength"].to_list())
     assert str(here.why("e0007").words) == str(there.why("e0007").words)
