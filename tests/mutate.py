@@ -62,7 +62,8 @@ OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "--
 
 COMPARISONS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+    ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In,  # codespell:ignore notin
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }  # fmt: skip
 OPERATORS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Mod: ast.Add,
@@ -311,7 +312,7 @@ def reached_again(kept: Lines, known: list[str], tests: list[str]) -> Lines:
     for line, judges in kept.items():
         moved = ((seconds, there.get(test.partition("::")[2])) for seconds, test in judges)
         lines[line] += [(seconds, test) for seconds, test in moved if test]
-    return {line: sorted(judges)[:MOST_TESTS] for line, judges in lines.items()}
+    return {line: sorted(map(tuple, judges))[:MOST_TESTS] for line, judges in lines.items()}
 
 
 def in_child(work: Callable[[], Any]) -> Any:

@@ -6,6 +6,8 @@ import pickle
 import subprocess
 import sys
 
+import pandas as pd  # noqa: TID251 - a user of it
+import pyarrow as pa
 import pytest
 import xlsxwriter
 
@@ -20,6 +22,12 @@ def test_a_result_can_be_pickled(algorithm):
     again = pickle.loads(pickle.dumps(result))
     assert again.truths.equals(result.truths)
     assert again.fitted.judge(ROWS).facts.equals(result.fitted.judge(ROWS).facts)
+
+
+def test_columns_of_pandas_that_are_views_of_text_are_read():
+    views = pd.array(["1", "2"], dtype=pd.ArrowDtype(pa.string_view()))
+    claims = pd.DataFrame({"source": ["a", "b"], "entity": ["x", "y"], "value": views})
+    assert list(veracity.discover(claims, "majority-vote").truths["value"]) == ["1", "2"]
 
 
 @pytest.mark.parametrize("cell", ["XFD4", "A1048576", "XFD1048576"])

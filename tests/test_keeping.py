@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import veracity
 from veracity import Local
-from veracity.algorithms import LTDRBM, RecursiveEM
+from veracity.algorithms import LTDRBM, RecursiveEM, Veracity
 from veracity.cli import main
 from veracity.errors import InputError, NotConverged, ParameterError
 from veracity.synthetic import Synthetic
@@ -154,6 +154,26 @@ def test_known_truths_stay_when_an_item_comes_again():
     new = pl.DataFrame({"source": ["d", "e"], "entity": ["x", "x"], "value": ["2", "3"]})
     truths = quietly(fitted.update, new).truths
     assert truths.select("value", "plausibility").rows() == [("1", 1.0)]
+
+
+def test_a_known_number_stays_when_its_item_comes_again():
+    rows = [("a", "x", 1.0), ("b", "x", 2.0), ("a", "y", 3.0), ("b", "y", 3.5)]
+    claims = pl.DataFrame(rows, ["source", "entity", "value"], orient="row")
+    fitted = discover(claims, kind="numeric", known={"x": 1.5}).fitted
+    new = pl.DataFrame({"source": ["c", "c"], "entity": ["x", "z"], "value": [9.0, 4.0]})
+    block = quietly(fitted.update, new).fitted.claims.blocks[-1]
+    assert block.n_items == 3
+    assert block.known_number_of_item[block.is_known].tolist() == [1.5]
+
+
+def test_items_come_again_where_copies_were_not_counted_once():
+    drawn = Synthetic(
+        sources=12, items=400, values=30, accuracy=0.6, copying=0.5, copy_frequency=0.95
+    ).draw(seed=0)
+    fitted = discover(drawn.claims, Veracity(most_undecided=0.0)).fitted
+    dependence = fitted.state.dependence
+    assert (dependence.is_any, dependence.once) == (True, False)
+    assert apart(fitted, quietly(fitted.update, drawn.claims.head(200)).fitted) < 0.02
 
 
 def test_without_claims_only_sums_count_and_a_note_says_so(drawn):
@@ -299,3 +319,24 @@ def test_recursive_em_forgets_information(drawn):
     found = dict(zip(fitted.names.sources, after.true_facts + after.false_facts, strict=True))
     for source, was in zip(fitted.names.sources, before, strict=True):
         assert found[source] == pytest.approx(was / 4 + own.get(source, 0.0))
+
+
+# --- real claims ----------------------------------------------------------------------------------
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["veracity", "ltd-rbm", "mle", "one-coin", "dawid-skene"])
+@pytest.mark.parametrize("data", ["crowd_bluebird", "crowd_rte", "crowd_web"])
+def test_settled_batches_are_as_right_as_a_run_on_all_claims(data, name, shared_data):
+    claims = pl.read_parquet(shared_data / data / "claims.parquet")
+    claims = claims.sample(fraction=1.0, shuffle=True, seed=1)
+    claims = claims.unique(pl.exclude("value"), keep="first", maintain_order=True)
+    size = -(-len(claims) // 4)
+    fitted = discover(claims[:size], name).fitted
+    for first in range(size, len(claims), size):
+        fitted = quietly(fitted.update, claims[first : first + size]).fitted
+    right = [
+        veracity.evaluate(result, shared_data / data / "truth.parquet").accuracy
+        for result in (quietly(fitted.settle), discover(claims, name))
+    ]
+    assert right[0] == pytest.approx(right[1], abs=0.005)

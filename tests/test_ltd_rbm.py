@@ -257,18 +257,25 @@ def test_one_more_supporter_who_is_right_more_often_never_makes_a_fact_less_plau
 # --- prior knowledge ------------------------------------------------------------------------------
 
 
-def test_a_fixed_source_stays_as_it_is_while_others_learn(flights):
+both_ways = pytest.mark.parametrize("learning", ["batches", "flow"])
+
+
+@both_ways
+@pytest.mark.parametrize("single_truth", [False, True])
+def test_a_fixed_source_stays_as_it_is_while_others_learn(flights, learning, single_truth):
     prior = Prior(of_source={"hoppit": Rate(tpr=0.33, fpr=0.11, fixed=True)})
-    sources = veracity.discover(flights.claims, LTDRBM(prior=prior)).sources
+    machine = LTDRBM(prior=prior, learning=learning, single_truth=single_truth)
+    sources = veracity.discover(flights.claims, machine).sources
     fixed = sources.filter(pl.col("source") == "hoppit")
     assert_allclose([fixed["tpr"][0], fixed["fpr"][0]], [0.33, 0.11])
     assert (sources.filter(pl.col("source") != "hoppit")["tpr"] != 0.8).all()
 
 
-def test_nothing_is_trained_where_all_sources_are_fixed(flights):
+@both_ways
+def test_nothing_is_trained_where_all_sources_are_fixed(flights, learning):
     rates = flights.sources.rows()
     prior = Prior(of_source={s: Rate(tpr=a, fpr=0.1, fixed=True) for s, a in rates}, prevalence=0.3)
-    result = veracity.discover(flights.claims, LTDRBM(prior=prior))
+    result = veracity.discover(flights.claims, LTDRBM(prior=prior, learning=learning))
     assert result.run.rounds == 0
     assert result.converged
     assert result.run.prevalence == pytest.approx(0.3)
@@ -345,6 +352,7 @@ def test_a_good_source_known_beforehand_outweighs_two_bad_ones(two_against_one):
 WAYS = [
     *({"negative_phase": phase, "single_truth": single}
       for phase in ("exact", "sampled") for single in (False, True)),
+    *({"learning": "flow", "single_truth": single} for single in (False, True)),
     *({"batch_size": size} for size in (1, 10, 1000, 100_000)),
     *({"learning_rate": rate, "batch_size": size, "facts_per_step": None}
       for rate in (0.03, 0.1, 1.0) for size in (100, 100_000)),
@@ -780,33 +788,7 @@ def test_no_claims_and_no_rate_lead_it_astray(rows, rate):
     assert ((rates(result) > 0.0) & (rates(result) < 1.0)).all()
 
 
-@both_machines
-def test_it_beats_the_vote_on_the_flights(flights, single_truth):
-    found = discover(flights.claims, flow(single_truth=single_truth))
-    vote = discover(flights.claims, "majority-vote")
-    accuracy, of_vote = (veracity.evaluate(r, flights.truth).accuracy for r in (found, vote))
-    assert accuracy > of_vote + 0.03
-
-
 # --- what is known --------------------------------------------------------------------------------
-
-
-@both_machines
-def test_fixed_sources_do_not_move_while_others_do(drawn, single_truth):
-    prior = Prior(of_source={"source3": Rate(tpr=0.33, fpr=0.11, fixed=True)})
-    sources = discover(drawn.claims, flow(prior=prior, single_truth=single_truth)).sources
-    (fixed,) = sources.filter(pl.col("source") == "source3").select("tpr", "fpr").rows()
-    assert fixed == pytest.approx((0.33, 0.11))
-    others = sources.filter(pl.col("source") != "source3")
-    assert ((others["tpr"] - 0.8).abs() > 1e-6).all()
-
-
-def test_nothing_is_followed_where_all_sources_are_fixed(drawn):
-    fixed = {f"source{n}": Rate(tpr=0.7, fpr=0.1, fixed=True) for n in range(10)}
-    prior = Prior(of_source=fixed, prevalence=0.3)
-    result = discover(drawn.claims, flow(prior=prior))
-    assert (result.run.rounds, result.converged) == (0, True)
-    assert result.run.prevalence == pytest.approx(0.3)
 
 
 @both_machines

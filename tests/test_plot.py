@@ -374,7 +374,7 @@ def run(of_kind, flights, tmp_path_factory):
 @pytest.mark.parametrize("what", ["sources", "accuracy", "decision"])
 def test_the_command_draws(run, what, tmp_path):
     more = {
-        "accuracy": ["--truth", str(run / "truth.csv"), "--theme", "dark"],
+        "accuracy": ["--truth", str(run / "truth.csv")],
         "decision": ["--entity", "VC-111", "--attribute", "gate"],
     }
     out = tmp_path / "figure.svg"

@@ -136,7 +136,6 @@ SENSIBLE: dict[str, Command] = {
     "--tolerance": ("0", "1", "1e9"),
     "--entity": ("x", "y", "nobody"),
     "--attribute": ("p", "q", "nobody"),
-    "--theme": ("light", "dark"),
 }  # fmt: skip
 """Values that make sense, by option; some of them suit other claims only."""
 

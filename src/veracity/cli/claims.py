@@ -116,15 +116,7 @@ def update(run: str, paths: tuple[str, ...], **options: Any) -> None:
     _again("update", run, paths, **options)
 
 
-def _again(
-    name: str,
-    run: str,
-    paths: tuple[str, ...],
-    *,
-    as_json: bool,
-    settle: bool = False,
-    **options: Any,
-) -> None:
+def _again(name: str, run: str, paths: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
     """Pass new claims to what a run has learned, and show the answer."""
     from veracity.api import open_claims
     from veracity.result import load
@@ -139,9 +131,6 @@ def _again(
     with at_work() as progress:
         claims = open_claims(chosen_claims(paths), engine, like=fitted, **how)
         result = getattr(fitted, name)(claims, engine=engine, progress=progress, **options)
-        if settle:
-            least = options["min_plausibility"]
-            result = result.fitted.settle(min_plausibility=least, engine=engine, progress=progress)
     _write_and_show(result, *target, as_json=as_json)
 
 

@@ -361,10 +361,6 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "metavar": "E", "help": "For decision: of which entity; or which binary fact.",
         },
         "attribute": {"metavar": "A", "help": "For decision: which attribute of it."},
-        "theme": {
-            "type": click.Choice(("light", "dark")), "default": "light", "show_default": True,
-            "metavar": "THEME", "help": "light or dark.",
-        },
     },
 }  # fmt: skip
 """Settings of each option, by group and by its name in Python."""

@@ -148,13 +148,12 @@ def diff(run: str, other: str, out: Path | None, force: bool, as_json: bool) -> 
     required=True,
     help="File to draw it in: .svg, .png, .pdf, or .html, a page that needs no network.",
 )
-@takes("truth", "entity", "attribute", "theme", "force")
+@takes("truth", "entity", "attribute", "force")
 def plot(
     run: str,
     what: str,
     out: Path,
     truth: str | None,
-    theme: str,
     force: bool,
     **item: str | None,
 ) -> None:
@@ -169,7 +168,7 @@ def plot(
 
     check_figure(out, force=force)
     arguments = _arguments(what, truth, item)
-    figure = getattr(load(run).plot, what)(theme=theme, **arguments)
+    figure = getattr(load(run).plot, what)(**arguments)
     click.echo(f"drawn in {figure.save(out, force=force)}")
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from veracity.encoding.block import UNKNOWN, Block, BoolArray, IntArray, voices_of
+from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray, voices_of
 from veracity.encoding.names import Places, marks_of
 from veracity.encoding.partitions import (
     CLAIMS_PER_BLOCK,
@@ -179,39 +179,43 @@ def merged_claims(
     facts, fact_of, texts = _facts(given, item_of)
     item_of_fact = facts["item"].to_numpy()
 
-    pairs: dict[str, list[IntArray]] = {
-        "support": [],
-        "voice": [],
-    }  # item times number of sources, and source
-    for part, item in zip(given, item_of, strict=True):
-        block = part.block
-        of_fact = item[block.item_of_fact]
-        pairs["support"].append(
-            of_fact[block.fact_of_support] * n_sources + block.source_of_support
-        )
-        pairs["voice"].append(item[block.item_of_voice] * n_sources + block.source_of_voice)
-    newer = np.concatenate([*pairs["voice"][1:], NONE_GONE])
-    removed = NONE_GONE
+    # the pair of an item and a source is one number
+    of_support = [
+        item[part.block.item_of_fact][part.block.fact_of_support] * n_sources
+        + part.block.source_of_support
+        for part, item in zip(given, item_of, strict=True)
+    ]
+    of_voice = [
+        item[part.block.item_of_voice] * n_sources + part.block.source_of_voice
+        for part, item in zip(given, item_of, strict=True)
+    ]
+    taken_back = NONE_GONE
     if withdrawn is not None:
         item = _places(withdrawn.items, items)[withdrawn.block.item_of_voice]
-        removed = (item * n_sources + withdrawn.block.source_of_voice)[item >= 0]
-    is_replaced = np.isin(pairs["voice"][0], newer)
-    is_withdrawn = np.isin(pairs["voice"][0], removed) & ~is_replaced
-    out = pairs["voice"][0][is_replaced | is_withdrawn]
+        taken_back = (item * n_sources + withdrawn.block.source_of_voice)[item >= 0]
+    is_replaced = np.isin(of_voice[0], np.concatenate([NONE_GONE, *of_voice[1:]]))
+    is_withdrawn = np.isin(of_voice[0], taken_back) & ~is_replaced
+    out = of_voice[0][is_replaced | is_withdrawn]
 
-    def columns(name: str, *arrays: list[Any]) -> list[Any]:
-        """Return the rows of claims that stay, of both parts, in one."""
-        stays = np.concatenate([~np.isin(pairs[name][0], out), *(
-            np.ones(len(own), dtype=np.bool_) for own in pairs[name][1:])])  # fmt: skip
-        return [np.concatenate(own)[stays] for own in (pairs[name], *arrays)]
+    def left(pairs: Sequence[IntArray], *others: Sequence[Any]) -> list[Any]:
+        """Return the old rows that stay and the new ones, of each column."""
+        stays = ~np.isin(np.concatenate(pairs), out)
+        stays[len(pairs[0]) :] = True
+        return [np.concatenate(column)[stays] for column in (pairs, *others)]
 
     has_shares = old.block.has_shares
-    pair, fact, share = columns(
-        "support",
-        [own[part.block.fact_of_support] for part, own in zip(given, fact_of, strict=True)],
-        [_shares(part.block, "support") for part in given],
-    )
-    spoken, voice_share = columns("voice", [_shares(part.block, "voice") for part in given])
+    fact_of_support = [
+        own[part.block.fact_of_support] for part, own in zip(given, fact_of, strict=True)
+    ]
+    shares = [
+        _shares(part.block.share_of_support, own)
+        for part, own in zip(given, of_support, strict=True)
+    ]
+    pair, fact, share = left(of_support, fact_of_support, shares)
+    shares = [
+        _shares(part.block.share_of_voice, own) for part, own in zip(given, of_voice, strict=True)
+    ]
+    spoken, voice_share = left(of_voice, shares)
     n_removed = (int(np.count_nonzero(is_replaced)), int(np.count_nonzero(is_withdrawn)))
     if not len(spoken):
         return Merged(None, *n_removed)
@@ -244,7 +248,7 @@ def merged_claims(
     if has_shares:
         block = block._replace(share_of_support=share[order], share_of_voice=voice_share)
     if old.block.is_numeric:
-        known = _of_items("known_number_of_item", given[::-1], item_of[::-1], is_spoken)
+        known = _of_items("known_number_of_item", given, item_of, is_spoken)
         block = block._replace(
             number_of_fact=facts["number"].to_numpy(), known_number_of_item=known
         )
@@ -300,10 +304,8 @@ def _places(items: pl.DataFrame, among: pl.DataFrame) -> IntArray:
     return found["place"].cast(pl.Int64).fill_null(-1).to_numpy()
 
 
-def _shares(block: Block, of: str) -> Any:
-    share = block.share_of_support if of == "support" else block.share_of_voice
-    count = len(block.source_of_support if of == "support" else block.source_of_voice)
-    return share if block.has_shares else np.ones(count)
+def _shares(shares: FloatArray, rows: IntArray) -> FloatArray:
+    return shares if len(shares) else np.ones(len(rows))
 
 
 def _of_items(

@@ -119,6 +119,7 @@ class Fitted:
         *,
         withdrawn: object | None = None,
         half_life: int | timedelta | str | None = None,
+        settle: bool = False,
         min_plausibility: float | None = None,
         source_features: object | None = None,
         item_features: object | None = None,
@@ -141,16 +142,22 @@ class Fitted:
             What was learned before counts half after as many new claims, or after this time, e.g.
             ``"1d"``, ``"12h"`` or a timedelta, if claims have times. By default all claims count
             alike.
+        settle
+            Then learn again from all claims at hand, see `settle`; the result lists all of them.
         claims, min_plausibility, source_features, item_features, engine, progress, **options
             As for `judge`.
         """
         from veracity.api import update  # noqa: PLC0415 - the pipeline imports this module
 
-        return update(
+        updated = update(
             self, claims, withdrawn=withdrawn, half_life=half_life,
             min_plausibility=min_plausibility, source_features=source_features,
             item_features=item_features, engine=engine, progress=progress, **options,
         )  # fmt: skip
+        if not settle or updated.fitted is None:
+            return updated
+        least = min_plausibility
+        return updated.fitted.settle(min_plausibility=least, engine=engine, progress=progress)
 
     def settle(
         self,

@@ -13,6 +13,7 @@ import polars as pl
 from veracity.algorithms import Algorithm
 from veracity.algorithms.parameters import require_at_least, settable
 from veracity.api import Prepared, chosen_algorithm, engine_for, open_claims, prepare, suited
+from veracity.encoding.block import FloatArray
 from veracity.encoding.known import with_known
 from veracity.engines import Engine
 from veracity.errors import ParameterError
@@ -118,13 +119,13 @@ def tune(
     truths, _ = read_truths_beside(opened, truth, truth_columns)
     prepared = prepare(opened, engine=engine, progress=tell)
     rng, measure = np.random.default_rng(seed or 0), MEASURES[opened.kind]
-    scores: list[list[_Score]] = [[] for _ in settings]
-    for number, (some, kept_back) in enumerate(_folds(prepared, truths, folds, rng)):
+    scores, judged = np.zeros((len(settings), folds)), np.zeros(folds)
+    for fold, (some, kept_back) in enumerate(_folds(prepared, truths, folds, rng)):
         for place, setting in enumerate(settings):
-            tell("trying settings", number * len(settings) + place, folds * len(settings))
+            tell("trying settings", fold * len(settings) + place, folds * len(settings))
             found = evaluate(answer_quietly(some, setting.algorithm), kept_back)
-            scores[place].append(_Score(float(getattr(found, measure)), float(found.judged)))
-    return _told(settings, scores, measure, prepared.table.frame_kind)
+            scores[place, fold], judged[fold] = getattr(found, measure), found.judged
+    return _compared(settings, scores, judged, measure, prepared.table.frame_kind)
 
 
 class _Setting(NamedTuple):
@@ -157,13 +158,6 @@ def _settings(algorithm: Algorithm[Any], grid: Mapping[str, Sequence[Any]]) -> l
     ]
 
 
-class _Score(NamedTuple):
-    """Score of a setting in a fold, and the number of items it was measured on."""
-
-    value: float
-    weight: float
-
-
 def _folds(
     prepared: Prepared, truths: pl.DataFrame, folds: int, rng: np.random.Generator
 ) -> Iterator[tuple[Prepared, pl.DataFrame]]:
@@ -185,20 +179,16 @@ def _folds(
         yield replace(prepared, encoded=encoded), kept_back
 
 
-# --- what it comes to -----------------------------------------------------------------------------
-
-
-def _told(
-    settings: list[_Setting], scores: list[list[_Score]], measure: str, frame_kind: FrameKind
+def _compared(
+    settings: list[_Setting], scores: FloatArray, judged: FloatArray, measure: str, kind: FrameKind
 ) -> Tuning:
-    rows = []
-    for setting, of_fold in zip(settings, scores, strict=True):
-        values, weights = np.array(of_fold).T
-        mean = float(np.average(values, weights=np.maximum(weights, 1e-9)))
-        error = float(values.std(ddof=1) / np.sqrt(len(values)))
-        rows.append(
-            {**setting.values, measure: mean, "error": error, "default": setting.is_default}
-        )
+    """Return the settings, the best first, by their scores [setting, fold]."""
+    means = np.average(scores, axis=1, weights=judged)
+    errors = scores.std(axis=1, ddof=1) / np.sqrt(scores.shape[1])
+    rows: list[dict[str, Any]] = [
+        {**setting.values, measure: mean, "error": error, "default": setting.is_default}
+        for setting, mean, error in zip(settings, means.tolist(), errors.tolist(), strict=True)
+    ]
     table = pl.DataFrame(rows, infer_schema_length=None)
     sign = 1.0 if measure == "mae" else -1.0
     order = (sign * table[measure]).round(9).to_frame("rank").with_row_index("place")
@@ -216,4 +206,4 @@ def _told(
             "default"
         )
     chosen = settings[best]
-    return Tuning(chosen.algorithm, chosen.values, measure, table[places], notes, frame_kind)
+    return Tuning(chosen.algorithm, chosen.values, measure, table[places], notes, kind)

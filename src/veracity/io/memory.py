@@ -29,9 +29,6 @@ UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 UNITS |= {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
-MOST = 2.0**60
-"""Largest amount of memory; larger ones are reduced to it."""
-
 LEAST = 10**3
 """Smaller amounts surely lack a unit."""
 
@@ -49,7 +46,7 @@ def as_bytes(memory: str | int) -> int:
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(memory))
     if found is None or found[2].upper() not in UNITS:
         raise ParameterError(f"memory must be an amount such as '8GB', got {memory!r}")
-    n_bytes = int(min(float(found[1]) * UNITS[found[2].upper()], MOST))
+    n_bytes = int(float(found[1]) * UNITS[found[2].upper()])
     if n_bytes < LEAST:
         raise ParameterError(f"memory must be at least 1KB, got {memory!r}; give it a unit: '8GB'")
     return n_bytes

@@ -280,8 +280,6 @@ def _checked(
     given: Mapping[str, str], found: Sequence[str], wanted: Sequence[str], origin: str
 ) -> dict[str, str]:
     """Return the columns the user named, if they are there and every role has its own."""
-    if not isinstance(given, Mapping):
-        raise ParameterError(f"columns must be a mapping from role to column, got {given!r}")
     part_of_column: dict[str, str] = {}
     parts = {part: str(name) for part, name in given.items()}  # pandas has columns named 0, 1, 2
     for part, name in parts.items():

@@ -367,7 +367,8 @@ class Veracity(Algorithm[Belief]):
         disputed = disputed_items(block, float(state.claims.sum()))
         if disputed.n_items == 0:
             return 0.0, 0.0
-        return decided_by_copies(disputed, state.dependence.weight_of_support(disputed))
+        once = state.dependence._replace(once=True)  # an earlier fit may have decided against it
+        return decided_by_copies(disputed, once.weight_of_support(disputed))
 
     def learn_undecided(self, state: Belief, total: Tally) -> Belief:
         """Let copies count once unless that leaves too many items undecided."""

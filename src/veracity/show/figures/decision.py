@@ -92,7 +92,7 @@ def _rivals(why: Why, kind: Kind) -> tuple[dict[str, Any], dict[str, Any] | None
 def _claims_for(rows: pl.DataFrame, value: dict[str, Any]) -> pl.DataFrame:
     """Return the claims that affect a value; without a source, the sum of those left out."""
     if "value" in rows.columns:
-        rows = rows.filter(pl.col("value") == value["value"])
+        rows = rows.filter(pl.col("value").eq_missing(pl.lit(value["value"])))
     claims = rows.filter(pl.col("claims") > 0)  # which leaves out the vote
     return claims.select("source", pl.col("claimed").cast(pl.String), "weight", "claims")
 
