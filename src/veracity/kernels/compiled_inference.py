@@ -8,7 +8,7 @@ belief propagation), which are approximate.
 from __future__ import annotations
 
 from math import exp, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,17 @@ EXACT = 1e-13
 """The same in a tree, where messages stop changing after a few rounds."""
 
 
+class Work(NamedTuple):
+    """A graph with its arguments, and the arrays to which messages and results are written."""
+
+    graph: Graph
+    cost_of_factor: FloatArray
+    score_of_state: FloatArray
+    message_of_state: FloatArray
+    broken_of_factor: FloatArray
+    sent: FloatArray
+
+
 @kernel
 def infer(
     graph: Graph, cost_of_factor: FloatArray, score_of_state: FloatArray
@@ -50,6 +61,7 @@ def infer(
     broken = np.zeros(len(graph.rule_of_factor))
     counts = np.zeros(3, np.int64)
     sent = np.zeros(graph.first_sent_of_slot[-1])
+    work = Work(graph, cost_of_factor, score_of_state, message, broken, sent)
     for c in range(len(graph.first_variable_of_component) - 1):
         v0, v1 = graph.first_variable_of_component[c], graph.first_variable_of_component[c + 1]
         f0, f1 = graph.first_factor_of_component[c], graph.first_factor_of_component[c + 1]
@@ -61,30 +73,19 @@ def infer(
                 n_assignments *= last - first
         counts[0] += 1
         if n_edges == v1 - v0 + f1 - f0 - 1:
-            _propagate(graph, cost_of_factor, score_of_state, message, broken, sent, f0, f1, 0.0)
+            _propagate(work, f0, f1, 0.0)
         elif n_assignments <= MOST_ASSIGNMENTS:
-            _enumerate(graph, cost_of_factor, score_of_state, message, broken, v0, v1, f0, f1)
+            _enumerate(work, v0, v1, f0, f1)
         else:
             counts[1] += 1
-            counts[2] += not _propagate(
-                graph, cost_of_factor, score_of_state, message, broken, sent, f0, f1, DAMPING
-            )
+            counts[2] += not _propagate(work, f0, f1, DAMPING)
     return message, broken, counts
 
 
 @kernel
-def _enumerate(
-    graph: Graph,
-    cost_of_factor: FloatArray,
-    score_of_state: FloatArray,
-    message: FloatArray,
-    broken: FloatArray,
-    v0: int,
-    v1: int,
-    f0: int,
-    f1: int,
-) -> None:
+def _enumerate(work: Work, v0: int, v1: int, f0: int, f1: int) -> None:
     """Sum the probabilities of all assignments of a component."""
+    graph, cost_of_factor, score_of_state, message, broken, _ = work
     first_state = graph.first_state_of_variable
     state = first_state[v0:v1].copy()
     share = np.zeros(first_state[v1] - first_state[v0])
@@ -127,44 +128,23 @@ def _enumerate(
 
 
 @kernel
-def _propagate(
-    graph: Graph,
-    cost_of_factor: FloatArray,
-    score_of_state: FloatArray,
-    message: FloatArray,
-    broken: FloatArray,
-    sent: FloatArray,
-    f0: int,
-    f1: int,
-    damping: float,
-) -> bool:
+def _propagate(work: Work, f0: int, f1: int, damping: float) -> bool:
     """Pass messages from factor to factor, forward and back, until they settle."""
     limit = EXACT if damping == 0.0 else SETTLED
     for n in range(MOST_ROUNDS):
         change = 0.0
         for i in range(f1 - f0):
             f = f0 + i if n % 2 == 0 else f1 - 1 - i
-            change = max(
-                change,
-                _send(graph, cost_of_factor, score_of_state, message, broken, sent, f, damping),
-            )
+            change = max(change, _send(work, f, damping))
         if change < limit or f1 - f0 == 1:
             return True
     return False
 
 
 @kernel
-def _send(
-    graph: Graph,
-    cost_of_factor: FloatArray,
-    score_of_state: FloatArray,
-    message: FloatArray,
-    broken: FloatArray,
-    sent: FloatArray,
-    f: int,
-    damping: float,
-) -> float:
+def _send(work: Work, f: int, damping: float) -> float:
     """Send the messages of one factor to its variables; return by how much they changed."""
+    graph, cost_of_factor, score_of_state, message, broken, sent = work
     s0, s1 = graph.first_slot_of_factor[f], graph.first_slot_of_factor[f + 1]
     base = graph.first_sent_of_slot[s0]
     share = np.zeros(graph.first_sent_of_slot[s1] - base)
