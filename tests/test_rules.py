@@ -187,6 +187,16 @@ def test_weights_of_claims_and_rules_add_up_to_the_score(name):
     )
 
 
+@pytest.mark.parametrize("name", ["veracity", "accu"])
+def test_the_figure_of_a_decision_shows_rules_as_steps_that_add_up(name):
+    claims, _, _ = study.generate(0, entities=60)
+    result = veracity.discover(claims, name, rules=study.RULES)
+    steps = result.plot.decision("e0003", "s2").table
+    assert steps["label"].str.starts_with("rule: s2 is true").any()
+    *earlier, last = steps["weight"].to_list()
+    assert sum(earlier) == pytest.approx(last, abs=1e-9)
+
+
 def test_a_rule_that_decides_is_named():
     rows = [(f"s{s}", "AA-1", "departure", "10:00") for s in range(3)]
     rows += [("s0", "AA-1", "arrival", "09:30"), ("s1", "AA-1", "arrival", "11:30")]

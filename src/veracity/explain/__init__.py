@@ -78,6 +78,9 @@ class Why(Shown):
         return {"words": self.words, **how, "values": values, "rows": rows}
 
 
+A_RULE = "(rule: "
+"""Begin of the text in the column `claimed` for what a rule adds."""
+
 THE_VOTE = "(the vote)"
 """Text in the column `claimed` for a vote that is added to the claims."""
 
@@ -252,7 +255,7 @@ def _rows(result: Result, item: Item, fact: int, added: Contribution) -> pl.Data
         summed = pl.DataFrame({"weight": [added.weight[rest].sum()], "claims": [len(rest)]})
         rows = pl.concat([rows, summed], how="diagonal")
     for name, of_fact in item.rules:
-        rule = {"claimed": [f"(rule: {name})"], "weight": [of_fact[fact]], "claims": [0]}
+        rule = {"claimed": [f"{A_RULE}{name})"], "weight": [of_fact[fact]], "claims": [0]}
         rows = pl.concat([rows, pl.DataFrame(rule)], how="diagonal")
     if item.vote is not None:
         vote = pl.DataFrame({"claimed": [THE_VOTE], "weight": [item.vote[fact]], "claims": [0]})
