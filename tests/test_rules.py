@@ -247,6 +247,8 @@ def test_a_saved_run_judges_and_explains_under_its_rules(tmp_path):
     assert judged.rules["cases"].to_list() != result.rules["cases"].to_list()
     with pytest.raises(ParameterError, match="all claims on an entity at once"):
         loaded.fitted.update(new)
+    with pytest.raises(ParameterError, match="all claims on an entity at once"):
+        veracity.Stream(loaded.fitted)
 
 
 def test_known_truths_reach_other_items_by_rules():
@@ -354,7 +356,7 @@ def test_comparisons_read_numbers_times_and_text(compare, one, other):
 
 BAD = {
     "needs one of compare, when or at_most": {"if": "x"},
-    "has no key 'tolerence'; did you mean 'tolerance'": {"compare": "a < b", "tolerence": 1},
+    "has no key 'tolerances'; did you mean 'tolerance'": {"compare": "a < b", "tolerances": 1},
     "strength must be 'learned', 'hard', or a number": {"compare": "a < b", "strength": 99},
     "compare needs one of <= >= < > =": {"compare": "a b"},
     "cannot read 'a b'": {"compare": "a b < c"},

@@ -18,6 +18,7 @@ from veracity.encoding.names import Names
 from veracity.encoding.partitions import Encoded
 from veracity.encoding.survey import Counted, Survey
 from veracity.fit.loop import Totals, prior_rates
+from veracity.fit.watch import Watch
 from veracity.logic.rules import Rules
 from veracity.printing import counted
 from veracity.progress import Progress
@@ -52,6 +53,8 @@ class Fitted:
         The plans by which the tables of the claims were read.
     no_value
         Texts that mean "no value".
+    history
+        The accuracy of each source in every batch of claims: see `Result.history`.
     claims
         The claims it was learned from, if they are at hand. Take them away with
         ``dataclasses.replace(fitted, claims=None)`` to keep a few numbers per source only.
@@ -74,6 +77,9 @@ class Fitted:
     columns: Mapping[str, str] = field(default_factory=dict)
     no_value: Sequence[str] = ()
     plans: Sequence[Mapping[str, Any]] = ()
+    watch: Watch | None = None
+    """Counts by which a change of a source is noticed; None if claims are numbers."""
+    history: pl.DataFrame | None = None
     claims: Encoded | None = field(default=None, compare=False)
     until: float = NO_TIME
     clock: float = 0.0
@@ -188,7 +194,8 @@ class Fitted:
         """Return the fit with room for the sources, items and values that these names add."""
         state = self.algorithm.grow(self.state, names)
         counted = trees.grown(self.counted, names.n_sources)
-        return replace(self, state=state, names=names, counted=counted)
+        watch = trees.grown(self.watch, names.n_sources)
+        return replace(self, state=state, names=names, counted=counted, watch=watch)
 
     @property
     def values(self) -> pl.DataFrame | None:
@@ -215,7 +222,7 @@ class Fitted:
         totals = {f"totals/{phase}": trees.plain(own) for phase, own in self.totals.items()}
         parts = {
             "state": self.state, "counted": self.counted, **totals, "rounds": self.rounds,
-            "until": self.until, "clock": self.clock,
+            "until": self.until, "clock": self.clock, "watch": self.watch,
         }  # fmt: skip
         if self.rules is not None:
             parts["rules"] = self.rules.learned
@@ -246,6 +253,9 @@ class Fitted:
         if rules:
             read = Rules.read(rules).bound(names.attributes)
             read = read.with_learned(trees.from_arrays(tuple, arrays, "rules"), names.labels)
+        watch = trees.from_arrays(Watch | None, arrays, "watch")
+        if watch is not None:
+            trees.check(watch, Watch.unseen(names.n_sources), sizes)
         phases = {name[:-1] for name in arrays if re.fullmatch(r"totals/[^.]*\.", name)}
         return cls(
             algorithm=algorithm,
@@ -262,4 +272,5 @@ class Fitted:
             until=trees.from_arrays(float, arrays, "until"),
             clock=trees.from_arrays(float, arrays, "clock"),
             normalisation=normalisation,
+            watch=watch,
         )

@@ -353,7 +353,7 @@ class _Reader:
         kept = run.input
         return replace(
             fitted, columns=kept.columns, no_value=kept.no_value, plans=tuple(kept.plans),
-            claims=self.kept,
+            history=tables.history, claims=self.kept,
         )  # fmt: skip
 
 
