@@ -87,6 +87,8 @@ class Rule:
     attributes: tuple[str, ...]
     strength: float | None
     given: Mapping[str, Any]
+    where: str = ""
+    """The file and the number of the rule, for messages."""
     factors: tuple[float, ...] = ()
     """Of a comparison: the coefficient of each attribute in left side less right side."""
     constant: float = 0.0
@@ -185,7 +187,10 @@ class Rules:
                 with Path(given).open("rb") as file:
                     tables = tomllib.load(file)
             except (OSError, ValueError) as error:
-                raise UnreadableFile(f"{where}: cannot be read: {first_line(error)}") from error
+                raise UnreadableFile(
+                    f"{where}: cannot be read as a TOML file: {first_line(error)}; the page Rules "
+                    "shows one"
+                ) from error
             if set(tables) != {"rule"}:
                 raise UnreadableFile(
                     f"{where}: the file must consist of tables [[rule]], got "
@@ -234,8 +239,7 @@ class Rules:
                 if name not in known:
                     near = did_you_mean(name, known) or "name attributes as the claims do"
                     raise ParameterError(
-                        f"rule '{rule.name}': the claims have no attribute '{in_short(name)}'; "
-                        f"{near}"
+                        f"{rule.where}: the claims have no attribute '{in_short(name)}'; {near}"
                     )
 
     @property
@@ -284,7 +288,7 @@ def _read_rule(given: Mapping[str, Any], where: str, folder: Path) -> Rule:
             f"{', '.join(attributes)}"
         )
     return Rule(
-        str(given.get("name") or name), strength=_strength(given, where),
+        str(given.get("name") or name), strength=_strength(given, where), where=where,
         given={**given, **parts.pop("given", {})}, **parts,
     )  # fmt: skip
 
