@@ -33,7 +33,7 @@ from veracity.alike import (
 )
 from veracity.checks import QUICK, Evidence, run_checks
 from veracity.encoding.known import with_known
-from veracity.encoding.partitions import Encoded
+from veracity.encoding.partitions import Encoded, PartitionKey
 from veracity.engines import Engine, Local, threads_of
 from veracity.errors import EngineError, InputError, ParameterError, TooLarge, UnreadableFile
 from veracity.fit.alternatives import Alternative, chosen_by_known_truths, compare_alternatives
@@ -41,6 +41,7 @@ from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.keeping import HalfLife, faded, revised
 from veracity.fit.loop import Learned, learn, prior_rates, survey_of
+from veracity.fit.ruled import examples_of, require_fit
 from veracity.fit.watch import Watch, counts_by_others
 from veracity.io.addresses import is_database
 from veracity.io.frames import is_spark_frame
@@ -48,6 +49,8 @@ from veracity.io.memory import release_memory
 from veracity.io.paths import OTHER_SUFFIXES, STANDARD_INPUT
 from veracity.io.text_files import JSON_SUFFIXES
 from veracity.kernels import MAX_CLAIMS_NUMPY
+from veracity.logic.factors import rows_of, with_marks
+from veracity.logic.rules import Rules
 from veracity.naming import as_text
 from veracity.printing import counted, did_you_mean, some
 from veracity.progress import LOG, Progress, no_progress, shows_progress
@@ -93,6 +96,7 @@ class Prepared:
     seconds: Mapping[str, float]
     asked: tuple[dict[str, Any], ...] = ()
     """The questions whose answers are among the known truths: see `Run.asked`."""
+    rules: Rules | None = None
 
     def with_notes(self, *notes: str) -> Prepared:
         """Return a copy with further notes."""
@@ -121,6 +125,7 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     hierarchy: object | None = None,
     source_features: object | None = None,
     item_features: object | None = None,
+    rules: object | None = None,
     min_plausibility: float | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
@@ -187,6 +192,9 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     item_features
         Features of the items: columns entity and, where it is needed, attribute, the others with
         numbers or text. Sources may be better on some kinds of items than on others.
+    rules
+        Rules between the values of an entity: the path of a TOML file, or a list of tables such as
+        ``{"compare": "departure < arrival"}``. Their strengths are learned unless they are given.
     min_plausibility
         Leave the value of an item empty if its plausibility is below this. For "multiple",
         the threshold above which a value counts as true (0.5 unless given).
@@ -215,9 +223,16 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     _check_min_plausibility("discover", min_plausibility, table.kind)
     chosen = suited(chosen_algorithm(algorithm, table.kind, seed, engine), table)
     features = {"source_features": source_features, "item_features": item_features}
-    chosen = _with_features(chosen, table, features)
+    chosen, read_rules = _with_features(chosen, table, features), None
+    if rules is not None:
+        read_rules, chosen = Rules.read(rules), by_sweeps(chosen)
+        require_fit(chosen, table.kind)
 
-    prepared = prepare(table, known, truth_columns=truth_columns, engine=engine, progress=progress)
+    prepared = prepare(
+        table, known, truth_columns=truth_columns, engine=engine, progress=progress,
+        key="item" if rules is None else "entity",
+    )  # fmt: skip
+    prepared = _with_rules(prepared, read_rules, chosen)
     notes = _notes_on_features(chosen, features, prepared.encoded)
     result = answer(prepared.with_notes(*notes), chosen, progress, min_plausibility)
     result.run = replace(result.run, seed=seed or 0)
@@ -241,6 +256,7 @@ def judge(
     fitted = _with_more_features(fitted, source_features, item_features)
     table = open_claims(claims, engine, like=fitted, **options)
     prepared = _prepare_like(fitted, table, engine, progress)
+    prepared = _with_rules(prepared, fitted.rules, fitted.algorithm)
     prepared = _with_kinds_of_items(prepared, fitted.algorithm)
 
     timer, encoded = Timer(), prepared.encoded
@@ -248,7 +264,10 @@ def judge(
     with engine.hold(encoded.blocks) as held:
         survey, algorithm = survey_of(held, encoded), fitted.algorithm
         prior = prior_rates(algorithm, survey)
-        learned = Learned(algorithm=algorithm, survey=survey, prior=prior, state=fitted.state)
+        learned = Learned(
+            algorithm=algorithm, survey=survey, prior=prior, state=fitted.state,
+            rules=prepared.rules,
+        )  # fmt: skip
         progress("judging", 0, 1)
         judged = judge_all(held, learned)
     _check_finite(judged, learned.state)
@@ -274,6 +293,7 @@ def update(
     """Learn from new claims as well; of items that they do not name, the sums count."""
     progress, engine = progress or no_progress, engine_for(claims, engine)
     _check_min_plausibility("update", min_plausibility, fitted.kind)
+    _refuse_rules(fitted)
     fitted = _with_more_features(fitted, source_features, item_features)
     table = open_claims(claims, engine, like=fitted, **options)
     algorithm = suited(fitted.algorithm, table)
@@ -312,6 +332,7 @@ def settle(
     """Learn again from all claims that a fit has at hand."""
     progress, engine = progress or no_progress, engine or Local()
     _check_min_plausibility("settle", min_plausibility, fitted.kind)
+    _refuse_rules(fitted)
     if fitted.claims is None:
         raise InputError(
             "the earlier claims are not at hand, so there is nothing to learn again from; run "
@@ -339,9 +360,13 @@ def prepare(
     engine: Engine | None = None,
     progress: Progress = no_progress,
     like: Alikeness | None = None,
+    key: PartitionKey = "item",
     **options: Unpack[ReadArguments],
 ) -> Prepared:
-    """Read and encode claims once, for any number of algorithms; options are as for `discover`."""
+    """Read and encode claims once, for any number of algorithms; options are as for `discover`.
+
+    `key` is "entity" if blocks have to hold whole entities, as rules need it.
+    """
     engine = engine_for(claims, engine)
     progress("reading", 0, 1)
     timer = Timer()
@@ -350,7 +375,7 @@ def prepare(
     truths, read_notes = (
         (None, []) if known is None else read_truths_beside(table, known, truth_columns)
     )
-    encoded = engine.encode(table, progress)  # type: ignore[arg-type] # Spark's are for Spark alone
+    encoded = engine.encode(table, progress, key)  # type: ignore[arg-type] # Spark's are for Spark alone
     notes = [*table.notes, *encoded.notes, *_notes_on_repeated(table, encoded)]
     encoded, more_notes = _with_alike(encoded, table, like)
     notes += more_notes
@@ -431,7 +456,7 @@ def answer(
         )
         evidence = Evidence(own, encoded, held, budget, are_normalised=is_normalised)
         with evidence.start():
-            learned = learn(held, algorithm, survey, before, progress)
+            learned = learn(held, algorithm, survey, before, progress, prepared.rules)
             progress("judging", 0, 1)
             judged = judge_all(held, learned)
             learned, judged, others = compare_alternatives(held, encoded, learned, judged, progress)
@@ -451,6 +476,7 @@ def answer(
                 plans=tuple(table.plans),
                 no_value=tuple(table.no_value),
                 alikeness=encoded.alikeness,
+                rules=learned.rules,
                 claims=encoded if before is None else before.claims,
                 until=encoded.until if before is None else max(before.until, encoded.until),
                 clock=0.0 if before is None else before.clock,
@@ -525,6 +551,16 @@ def _tabulated(
         notes.append(f"the prior names sources that make no claim: {some(unknown, 5)}")
     if learned.trace:
         notes += description.notes
+    rules = []
+    if learned.rules is not None and judged.rules is not None:
+        examples = examples_of(encoded, learned.rules, judged.rules)
+        rules = rows_of(learned.rules, judged.rules, examples, learned.rule_sums)
+        n_all, n_loopy, n_unsettled = judged.rules.components.tolist()
+        if n_loopy:
+            notes.append(
+                f"rules: {n_loopy:,} of {n_all:,} groups of items that rules connect are too large "
+                f"for exact inference; messages settled in {n_loopy - n_unsettled:,} of them"
+            )
     run = Run(
         algorithm=algorithm.name,
         parameters=describe_parameters(algorithm),
@@ -554,6 +590,7 @@ def _tabulated(
         seconds={**prepared.seconds, **timer.seconds},
         asked=list(prepared.asked),
         alternatives=[described(other) for other in others],
+        rules=rules,
         notes=notes,
     )
     return Result(
@@ -696,9 +733,26 @@ def _is_read_by_spark(claims: object) -> bool:
     return not is_database(path) and (not is_other or "://" in path)
 
 
+def _refuse_rules(fitted: Fitted) -> None:
+    if fitted.rules is not None:
+        raise ParameterError(
+            "the fit was learned under rules, which need all claims on an entity at once; run "
+            "discover on all claims, with the rules"
+        )
+
+
+def _with_rules(prepared: Prepared, rules: Rules | None, algorithm: Algorithm[Any]) -> Prepared:
+    """Add rules to the claims, if there are any."""
+    if rules is None:
+        return prepared
+    encoded, bound = with_marks(prepared.encoded, rules, learns_shares=algorithm.learns_shares)
+    return replace(prepared, encoded=encoded, rules=bound)
+
+
 def _prepare_like(fitted: Fitted, table: AnyClaims, engine: Engine, progress: Progress) -> Prepared:
     """Read and encode new claims, and number their names as those of an earlier fit are."""
-    prepared = prepare(table, engine=engine, progress=progress, like=fitted.alikeness)
+    key: PartitionKey = "item" if fitted.rules is None else "entity"
+    prepared = prepare(table, engine=engine, progress=progress, like=fitted.alikeness, key=key)
     if prepared.encoded.names.n_unnumbered and not fitted.names.n_unnumbered:
         raise TooLarge(
             f"{table.origin}: the fit has "

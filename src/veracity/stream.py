@@ -92,6 +92,10 @@ class Stream:
     def __init__(
         self, fitted: Fitted, *, learn_every: int = 10_000, keep_items: int = 1_000_000
     ) -> None:
+        if fitted.rules is not None:
+            raise ParameterError(
+                "Stream: a fit under rules needs all claims on an entity at once; use fitted.judge"
+            )
         if fitted.kind == "numeric" or fitted.algorithm.item_features is not None:
             what = "claims that are numbers" if fitted.kind == "numeric" else "item features"
             raise ParameterError(f"Stream: {what} cannot be streamed; use fitted.update")

@@ -178,6 +178,20 @@ def _positions(values: pl.Series) -> dict[str, FloatArray]:
     return {"number": number, **others}
 
 
+def amounts(values: pl.Series) -> FloatArray:
+    """Return numbers as they are, and times and dates in minutes; NaN for other text.
+
+    >>> amounts(pl.Series(["2.5", "07:05", "1970-01-02", "1970-01-02 00:01", "x"])).tolist()
+    [2.5, 425.0, 1440.0, 1441.0, nan]
+    """
+    found = _positions(values)
+    amount = found.pop("number")
+    for kind, position in found.items():
+        own = position * MINUTES_A_DAY if kind == "date" else position
+        amount = np.where(np.isnan(amount), own, amount)
+    return amount
+
+
 def _of_texts(ones: pl.Series, others: pl.Series) -> FloatArray:
     """Return 1 - edits / letters of the longer text (Levenshtein)."""
     try:

@@ -133,6 +133,7 @@ class Accu(Algorithm[Accuracies]):
 
     name = "accu"
     kinds = ("categorical",)
+    takes_rules = True
     takes_shares = True
 
     prior: Prior = NO_PRIOR

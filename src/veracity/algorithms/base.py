@@ -169,6 +169,14 @@ class Algorithm(ABC, Generic[State]):
     state_type: ClassVar[Any] = None
     """The type argument: a named tuple of numbers, arrays and such tuples, which can be stored."""
 
+    takes_rules: ClassVar[bool] = False
+    """True if rules between facts may add to the scores. The algorithm must then learn by sweeps,
+    judge by `weigh` with the rule softmax, and compute all plausibilities from `scores`,
+    `label_scores` or `plausibilities`."""
+
+    learns_shares: ClassVar[bool] = False
+    """True if it learns the share of each label among the true ones, as a prior of items."""
+
     takes_shares: ClassVar[bool] = False
     """True if claims may count by their shares. The algorithm must then learn and judge blocks
     by kernels alone, and use `votes_of_fact` instead of numbers of supports."""
@@ -232,6 +240,10 @@ class Algorithm(ABC, Generic[State]):
         again.
         """
         return None
+
+    def weigh_learning(self, block: Block, state: State, memory: Memory = None) -> Weights | None:
+        """Return the weights by which the algorithm judges while it learns, for rules."""
+        return self.weigh(block, state, memory)
 
     def judge(self, block: Block, state: State, memory: Memory = None) -> FloatArray:
         """Return the plausibility of each fact of the block, which follows from the weights."""

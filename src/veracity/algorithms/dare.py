@@ -77,6 +77,7 @@ class DARE(Algorithm[Abilities]):
 
     name = "dare"
     kinds = ("categorical",)
+    takes_rules = True
     takes_shares = True
 
     prior: Prior = NO_PRIOR

@@ -74,6 +74,7 @@ class DawidSkene(Algorithm[Confusion]):
 
     name = "dawid-skene"
     kinds = ("categorical",)
+    takes_rules = learns_shares = True
     takes_shares = True
 
     smoothing: float = bounded(0.01, above=0)
@@ -198,6 +199,7 @@ class OneCoin(Algorithm[Coins]):
 
     name = "one-coin"
     kinds = ("categorical",)
+    takes_rules = learns_shares = True
     takes_shares = True
 
     max_rounds: int = bounded(100, at_least=1)

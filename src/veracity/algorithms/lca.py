@@ -56,6 +56,7 @@ class SimpleLCA(Algorithm[Honesty]):
 
     name = "simple-lca"
     kinds = ("categorical",)
+    takes_rules = True
     takes_shares = True
 
     prior: Prior = NO_PRIOR

@@ -204,6 +204,11 @@ class LTDRBM(Algorithm[RBM]):
         return ("categorical",) if self.single_truth else ("categorical", "multiple", "binary")
 
     @property
+    def takes_rules(self) -> bool:  # type: ignore[override]
+        """True for sweeps with a single truth; mini-batches do not hold whole entities."""
+        return self.learning == "flow" and self.single_truth
+
+    @property
     def takes_shares(self) -> bool:  # type: ignore[override]
         """True for sweeps, which count claims by their shares; mini-batches count each in full."""
         return self.learning == "flow"

@@ -76,7 +76,7 @@ class Weights(NamedTuple):
 
 
 def scores(block: Block, weights: Weights) -> FloatArray:
-    """Return the score of each fact: the sum of its claims and the prior."""
+    """Return the score of each fact: the sum of its claims, the prior, and what rules add."""
     if weights.confusion is not None:
         return np.asarray(label_scores(block, weights)[block.item_of_fact, block.label_of_fact])
     if weights.of_claim is not None:
@@ -92,6 +92,8 @@ def scores(block: Block, weights: Weights) -> FloatArray:
         if block.has_shares:
             weight = weight * block.share_of_support[support]
         own = own + np.bincount(fact, weight, block.n_facts)
+    if len(block.field_of_fact):
+        own = own + block.field_of_fact
     return np.asarray(weights.prior + own, dtype=np.float64)
 
 
@@ -154,7 +156,10 @@ def label_scores(block: Block, weights: Weights) -> FloatArray:
     score = weights.prior + said
     if weights.shrink_of_item is not None:
         score /= weights.shrink_of_item[:, None]
-    return np.asarray(score if weights.vote is None else _with_vote(score, weights.vote))
+    score = score if weights.vote is None else _with_vote(score, weights.vote)
+    if len(block.field_of_fact):
+        score[block.item_of_fact, block.label_of_fact] += block.field_of_fact
+    return np.asarray(score)
 
 
 LEAST_PLAUSIBLE = 1e-12

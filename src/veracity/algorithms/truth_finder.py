@@ -66,6 +66,7 @@ class TruthFinder(Algorithm[Doubts]):
     """
 
     name = "truth-finder"
+    takes_rules = True
     takes_shares = True
 
     similarity: Similarity | None = BY_KIND

@@ -55,6 +55,39 @@ def did_not_converge(evidence: Evidence) -> Seen | None:
     return Seen(not_converged(run.algorithm, run.trace, run.tolerance))
 
 
+MUCH_BROKEN, FEWEST_BROKEN = 0.1, 3
+"""Share of the cases, and number of them, from which the claims break a rule."""
+
+
+@register(
+    "broken-rule",
+    meaning="The claims do not bear the rule out: the values that the sources support break it in "
+    "many cases. The rule may be wrong, or values may be written in different forms.",
+    remedy="Look at the examples with result.why. Leave the rule out, or let its strength be "
+    "learned; if values are written differently, use normalise=True.",
+)
+def broken_rule(evidence: Evidence) -> Seen | None:
+    """Return the rules that the claims alone would break, those with most cases first."""
+    broken = [
+        own
+        for own in evidence.result.run.rules
+        if own["broken_by_claims"] >= max(MUCH_BROKEN * own["cases"], FEWEST_BROKEN)
+    ]
+    broken.sort(key=lambda own: (-own["broken_by_claims"] / own["cases"], own["rule"]))
+    parts = []
+    for own in broken[:3]:
+        such = f", such as {', '.join(own['examples'])}" if own["examples"] else ""
+        share = own["broken_by_claims"] / own["cases"]
+        of_learned = "" if own["low"] is None else f"; strength {own['strength']:.1f}"
+        parts.append(
+            f"'{in_short(own['rule'])}' in {share:.0%} of {own['cases']:,} cases{such}{of_learned}"
+        )
+    if len(broken) > len(parts):
+        parts.append(f"and {len(broken) - len(parts)} more rules")
+    is_serious = any(own["low"] is None or own["strength"] < 1.0 for own in broken)
+    return Seen(f"the claims break {'; '.join(parts)}", is_serious) if parts else None
+
+
 def _found_by_algorithm(name: str, evidence: Evidence) -> Seen | None:
     text = evidence.learned.findings.get(name)
     return None if text is None else Seen(text, True)

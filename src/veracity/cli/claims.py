@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 )
 @claims_argument
 @takes(*CLAIMS, *ALIKE, "known", "truth_columns", "algorithm", "parameters", "prior")
-@takes("source_features", "item_features", "min_plausibility", *ENGINE)
+@takes("source_features", "item_features", "rules", "min_plausibility", *ENGINE)
 @result_option
 @takes("force", "fail_on", "as_json")
 def discover(
@@ -60,7 +60,7 @@ def discover(
     from veracity.api import discover as discover_truths
     from veracity.show.terminal import at_work
 
-    tables = ("known", "prior", "source_features", "item_features")
+    tables = ("known", "prior", "source_features", "item_features", "rules")
     target = _checked_target(options, (*paths, *(options[name] for name in tables)))
     claims, how = chosen_claims(paths), chosen_reading(options)
     if options["engine"] == "local":

@@ -290,6 +290,10 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "help": "Features of items: columns entity and, where it is needed, attribute, others "
             "with numbers or text.",
         },
+        "rules": {
+            "metavar": "FILE",
+            "help": "Rules between the values of an entity, as a TOML file: see the page Rules.",
+        },
         "min_plausibility": {
             "type": PROBABILITY, "metavar": "P",
             "help": "Leave the value empty where it is less plausible than this.",

@@ -27,6 +27,8 @@ NO_NUMBERS: FloatArray = np.empty(0)
 
 NO_MARKS: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
 
+NO_CODES: NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
+
 NO_KINDS: NDArray[np.int32] = np.empty(0, dtype=np.int32)
 """The kinds of items without features."""
 
@@ -74,6 +76,13 @@ class Block(NamedTuple):
     """True for values that a source could tell in part."""
     told_of_fact: IntArray = NO_PARTIALS
     """The row of each fact in the spellings that were stored before values were merged."""
+    entity_of_item: NDArray[np.uint64] = NO_CODES
+    code_of_fact: NDArray[np.uint64] = NO_CODES
+    amount_of_fact: FloatArray = NO_NUMBERS
+    """Where there are rules between facts: a hash of the item's entity, which neighbours share, and
+    a hash and the number of each value, in minutes if it is a time; else empty."""
+    field_of_fact: FloatArray = NO_NUMBERS
+    """The score that rules add to each fact, while an algorithm looks at the block; else empty."""
     number: int = 0
     """The place of this block among all: tallies are merged in this order."""
 
@@ -303,6 +312,9 @@ class Block(NamedTuple):
         is_left = n_supports > 0
         n_facts_of_item = np.bincount(self.item_of_fact[is_left], minlength=self.n_items)
         left = self.without_shares()._replace(
+            code_of_fact=NO_CODES,
+            amount_of_fact=NO_NUMBERS,
+            field_of_fact=NO_NUMBERS,
             first_fact_of_item=begins_of(n_facts_of_item),
             first_support_of_fact=begins_of(n_supports[is_left]),
             source_of_support=self.source_of_support[is_most],

@@ -367,6 +367,13 @@ class _Writer:
         self._store.drop("names")
 
 
+MARKED = (
+    "known_of_fact", "known_number_of_item", "kind_of_item", "entity_of_item", "code_of_fact",
+    "amount_of_fact",
+)  # fmt: skip
+"""Arrays of a block that are marked after encoding."""
+
+
 @dataclass(frozen=True)
 class BlocksOnDisk(LazySequence[Block]):
     """Blocks on disk; each is mapped when it is used, and released afterwards.
@@ -391,10 +398,8 @@ class BlocksOnDisk(LazySequence[Block]):
         """Map the block at a place."""
         block: Block = self.store.get(self.name, number)
         if self.known is not None:
-            known_of_fact, known_number, kind = self.store.get(self.known, number)
-            block = block._replace(
-                known_of_fact=known_of_fact, known_number_of_item=known_number, kind_of_item=kind
-            )
+            marked = self.store.get(self.known, number)
+            block = block._replace(**dict(zip(MARKED, marked, strict=True)))
         for places in self.places:
             block = block.renumbered(*places)
         return block
@@ -431,8 +436,8 @@ class PartitionsOnDisk(LazySequence[Partition]):
         """Store the known truths of facts in these blocks with the blocks on disk."""
         name = f"known {uuid4().hex}"
         for number, block in enumerate(blocks):
-            known = block.known_of_fact, block.known_number_of_item, block.kind_of_item
-            self.blocks.store.put(name, number, known)
+            marked = tuple(getattr(block, own) for own in MARKED)
+            self.blocks.store.put(name, number, marked)
         return replace(self, blocks=replace(self.blocks, known=name))
 
     def with_merged(self, blocks: Iterable[Block]) -> PartitionsOnDisk:

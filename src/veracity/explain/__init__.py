@@ -66,7 +66,8 @@ class Why(Shown):
         """Return one row per claim and value it affects: its source, its value and its weight.
 
         A row without a source sums up the claims with least weight; `claims` is their number. Where
-        a vote is added to the claims, it has the first row: `claimed` is "(the vote)".
+        a vote is added to the claims, it has the first row: `claimed` is "(the vote)". Rules have
+        the last ones: `claimed` is "(rule: NAME)".
         """
         return hand_back(self.tables[1], self.frame_kind)
 
@@ -76,6 +77,9 @@ class Why(Shown):
         values, rows = self.tables
         return {"words": self.words, **how, "values": values, "rows": rows}
 
+
+A_RULE = "(rule: "
+"""Begin of the text in the column `claimed` for what a rule adds."""
 
 THE_VOTE = "(the vote)"
 """Text in the column `claimed` for a vote that is added to the claims."""
@@ -90,7 +94,8 @@ SCALES = {"softmax": "log-odds", "sigmoid": "log-odds", "estimate": "numbers"}
 def explain(result: Result, entity: object, attribute: object = None) -> Why:
     """Explain the values of an entity's items, of one item, or of a binary fact."""
     of_entity = f"'{entity}'" if attribute is None else f"'{attribute}' of '{entity}'"
-    named = ItemsNamed(str(entity), None if attribute is None else str(attribute))
+    is_alone = attribute is None or bool(result.run.rules)  # rules need the whole entity
+    named = ItemsNamed(str(entity), None if is_alone else str(attribute))
     result = result.fetch(
         named, f"why: no source makes a claim about {of_entity}; see result.truths"
     )
@@ -254,6 +259,9 @@ def _rows(result: Result, item: Item, fact: int, added: Contribution) -> pl.Data
     if len(rest):
         summed = pl.DataFrame({"weight": [added.weight[rest].sum()], "claims": [len(rest)]})
         rows = pl.concat([rows, summed], how="diagonal")
+    for name, of_fact in item.rules:
+        rule = {"claimed": [f"{A_RULE}{name})"], "weight": [of_fact[fact]], "claims": [0]}
+        rows = pl.concat([rows, pl.DataFrame(rule)], how="diagonal")
     if item.vote is not None:
         vote = pl.DataFrame({"claimed": [THE_VOTE], "weight": [item.vote[fact]], "claims": [0]})
         rows = pl.concat([rows.clear(), vote, rows], how="diagonal")

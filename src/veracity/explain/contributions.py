@@ -11,7 +11,9 @@ import polars as pl
 
 from veracity.algorithms.rules import Weights, scores, unclaimed_scores
 from veracity.encoding.block import SAME, Block, BoolArray, FloatArray, IntArray
-from veracity.encoding.partitions import Encoded
+from veracity.encoding.partitions import Encoded, Partition
+from veracity.fit.fitted import Fitted
+from veracity.logic.factors import Marking, by_rule, ground
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -35,6 +37,8 @@ class Item:
     block: Block
     weights: Weights | None
     is_binary: bool
+    rules: tuple[tuple[str, FloatArray], ...] = ()
+    """What each rule adds to the score of each fact, by the name of the rule."""
 
     @cached_property
     def source_of_claim(self) -> IntArray:
@@ -261,9 +265,32 @@ def items_at(result: Result, rows: IntArray, most: int) -> tuple[list[Item], int
         weights = None
         if fitted is not None:
             weights = fitted.algorithm.weigh(own, fitted.state)
+        rules: tuple[tuple[str, FloatArray], ...] = ()
+        if fitted is not None and fitted.rules is not None:
+            rules = _rules_of(encoded.parts[part], item, fitted)
+            field = np.zeros(own.n_facts)
+            for _, of_fact in rules:
+                field += of_fact
+            own = own._replace(field_of_fact=field)
         facts = result.tables.facts.slice(first, own.n_facts)
-        items.append(Item(facts, own, weights, encoded.kind == "binary"))
+        items.append(Item(facts, own, weights, encoded.kind == "binary", rules))
     return items, len(places)
+
+
+def _rules_of(part: Partition, item: int, fitted: Fitted) -> tuple[tuple[str, FloatArray], ...]:
+    """Return what each rule adds to the facts of an item, given all items of its entity."""
+    assert fitted.rules is not None
+    is_own = (part.items["entity"] == part.items["entity"][item]).to_numpy()
+    block, _ = Marking()(part.select(is_own))
+    place = int(np.count_nonzero(is_own[:item]))
+    weights = fitted.algorithm.weigh_learning(block, fitted.state)
+    assert weights is not None
+    rules = fitted.rules
+    added = by_rule(block, weights, ground(block, rules), rules)
+    facts = slice(*block.first_fact_of_item[place : place + 2])
+    names = (*(rule.name for rule in rules.rules), "all, on average")
+    found = zip(names, added[:, facts], strict=True)
+    return tuple((name, of_fact) for name, of_fact in found if np.abs(of_fact).max() > 0.0)
 
 
 def _places(encoded: Encoded, rows: IntArray) -> list[tuple[int, int, int]]:

@@ -157,6 +157,8 @@ def _why_not(
     result: Result, item: Item, side: Side, other: Side, order: IntArray
 ) -> tuple[str, str]:
     """Explain why the other side has less weight, and why the first wins without more sources."""
+    if item.rules and (rule := _deciding_rule(item, int(order[0]), int(order[1]))):
+        return f"the rule '{rule}' speaks against it", ""
     if _is_carried_by_similar(item, order):
         return "claims of similar values support it less", ""
     (tenths, about), (other_tenths, other_about) = _tenths(result, item, (side, other), order)
@@ -174,6 +176,14 @@ def _why_not(
     if len(other.sources) < len(side.sources):
         return other.verb("is alone", "are fewer"), praise
     return other.verb("its claim weighs less", "their claims weigh less"), praise
+
+
+def _deciding_rule(item: Item, best: int, rival: int) -> str | None:
+    """Return the rule that adds most to the lead of the best value, if rules add most of it."""
+    leads = [(of_fact[best] - of_fact[rival], name) for name, of_fact in item.rules]
+    of_rules = sum(lead for lead, _ in leads)
+    of_claims = item.score[best] - item.score[rival] - of_rules
+    return max(leads)[1] if of_rules > max(of_claims, 0.0) else None
 
 
 def _copiers(result: Result, side: Side) -> str:

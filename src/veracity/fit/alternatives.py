@@ -81,6 +81,8 @@ def compare_alternatives(
         return learned, judged, []
     progress("looking for another answer", 0, 1)
     some, answer = encoded.sampled_with(judged.plausibility, MOST_CLAIMS)
+    if learned.rules is not None:  # other answers are without rules
+        answer = [algorithm.judge(block, state) for block in some.blocks]
     found = find_alternatives(algorithm, state, some, answer)
     if found:
         state = algorithm.doubting(state, found[0].state)

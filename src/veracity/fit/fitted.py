@@ -20,6 +20,7 @@ from veracity.encoding.partitions import Encoded
 from veracity.encoding.survey import Counted, Survey
 from veracity.fit.loop import Totals, prior_rates
 from veracity.fit.watch import Watch
+from veracity.logic.rules import Rules
 from veracity.printing import counted
 from veracity.progress import Progress
 from veracity.reading.clean import NO_TIME
@@ -73,6 +74,8 @@ class Fitted:
     counted: Counted
     totals: Totals = field(default_factory=dict)
     rounds: int = 0
+    rules: Rules | None = None
+    """Rules between facts, with their strengths."""
     normalisation: Mapping[str, Any] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     no_value: Sequence[str] = ()
@@ -225,6 +228,8 @@ class Fitted:
             "state": self.state, "counted": self.counted, **totals, "rounds": self.rounds,
             "until": self.until, "clock": self.clock, "watch": self.watch,
         }  # fmt: skip
+        if self.rules is not None:
+            parts["rules"] = self.rules.learned
         return {
             name: array
             for part, tree in parts.items()
@@ -239,6 +244,7 @@ class Fitted:
         kind: Kind,
         arrays: Mapping[str, NDArray[Any]],
         normalisation: Mapping[str, Any] | None,
+        rules: Sequence[Mapping[str, Any]] = (),
     ) -> Fitted:
         """Make the fit again; raise ValueError if its arrays do not fit the algorithm."""
         sizes = {"source": names.n_sources}
@@ -247,6 +253,10 @@ class Fitted:
         state = trees.from_arrays(algorithm.state_type, arrays, "state", labels=names.labels)
         survey = Survey(kind, names, counted)
         trees.check(state, algorithm.start(survey, prior_rates(algorithm, survey)), sizes)
+        read = None
+        if rules:
+            read = Rules.read(rules).bound(names.attributes)
+            read = read.with_learned(trees.from_arrays(tuple, arrays, "rules"), names.labels)
         watch = trees.from_arrays(Watch | None, arrays, "watch")
         if watch is not None:
             trees.check(watch, Watch.unseen(names.n_sources), sizes)
@@ -262,6 +272,7 @@ class Fitted:
                 for phase in sorted(phases)
             },
             rounds=trees.from_arrays(int, arrays, "rounds"),
+            rules=read,
             until=trees.from_arrays(float, arrays, "until"),
             clock=trees.from_arrays(float, arrays, "clock"),
             normalisation=normalisation,

@@ -12,10 +12,12 @@ from veracity import kernels
 from veracity.algorithms.base import Algorithm, Turn, clamp_known
 from veracity.algorithms.mixing import error_of_mixture
 from veracity.algorithms.numbers import Distances, distances, numbers_of
-from veracity.algorithms.rules import logit
+from veracity.algorithms.rules import logit, plausibilities
 from veracity.encoding.block import UNKNOWN, Block, FloatArray
 from veracity.engines import Blocks
 from veracity.fit.loop import Learned
+from veracity.logic.factors import Graph, RuleSums, ground, infer
+from veracity.logic.rules import Rules
 
 
 class SourceSums(NamedTuple):
@@ -56,6 +58,8 @@ class Judged:
     met: SourceSums | None = None
     estimate: Sequence[tuple[FloatArray, FloatArray]] = ()
     distances: Distances | None = None
+    rules: RuleSums | None = None
+    """Sums over the cases of rules, if there are rules."""
 
     @property
     def is_sound(self) -> bool:
@@ -74,9 +78,10 @@ def judge_all(held: Blocks, learned: Learned) -> Judged:
             _Estimating(algorithm, survey.n_sources), learned.state, Turn()
         )
         return Judged(estimate=answers, distances=total)
-    judging = _Judging(algorithm, survey.n_sources, survey.kind)
-    answers, total = held.answers(judging, learned.state, Turn())
-    return Judged(plausibility=answers, met=_met(_Sums(*total), survey.kind))
+    judging = _Judging(algorithm, survey.n_sources, survey.kind, learned.rules)
+    answers, (total, rules) = held.answers(judging, learned.state, Turn())
+    sums = None if rules is None else RuleSums(*rules)
+    return Judged(plausibility=answers, met=_met(_Sums(*total), survey.kind), rules=sums)
 
 
 @dataclass(frozen=True)
@@ -84,16 +89,29 @@ class _Judging:
     algorithm: Algorithm[Any]
     n_sources: int
     kind: str
+    rules: Rules | None = None
 
     def __call__(self, block: Block, state: Any, turn: Turn) -> tuple[Any, Any]:
-        judged = self.algorithm.judge(block, state, turn.memory)
+        rule_sums = None
+        if self.rules is None:
+            judged = self.algorithm.judge(block, state, turn.memory)
+        else:
+            graph, memory = turn.memory or (None, None)
+            graph = ground(block, self.rules) if graph is None else Graph(*graph)
+            weights = self.algorithm.weigh(block, state, memory)
+            of_others = self.algorithm.weigh_learning(block, state, memory)
+            assert weights is not None
+            assert of_others is not None
+            found = infer(block, of_others, graph, self.rules)
+            rule_sums = found.sums
+            judged = plausibilities(block._replace(field_of_fact=found.field_of_fact), weights)
         other = self.algorithm.other_answer(block, state)
         doubt = None if other is None else error_of_mixture(judged, other)
         plausibility = clamp_known(judged, block)
         features = self.algorithm.item_features
         n_kinds = 0 if features is None else features.n_kinds
         sums = _sums(block, (plausibility, doubt), self.n_sources, self.kind, n_kinds)
-        return (plausibility, sums), turn.memory
+        return (plausibility, (sums, rule_sums)), turn.memory
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ from veracity.encoding.partitions import Encoded
 from veracity.encoding.survey import Counted, Survey, counted
 from veracity.engines import Blocks
 from veracity.errors import InputError, NotConverged
+from veracity.fit.ruled import RuledStep, moved
+from veracity.logic.factors import RuleSums, with_strengths
+from veracity.logic.rules import Rules
 from veracity.naming import as_text
 from veracity.printing import counted as in_words
 from veracity.progress import Progress, no_progress
@@ -44,6 +47,11 @@ class Learned:
     converged: bool = True
     tolerance: float = 0.0
     """The change below which its last rounds would have been enough."""
+    rules: Rules | None = None
+    """Rules between facts, with the strengths learned so far."""
+    rule_sums: RuleSums | None = None
+    are_ruled: bool = False
+    """True from the first phase of several rounds on: before it, rules have nothing to go by."""
 
 
 def survey_of(held: Blocks, encoded: Encoded) -> Survey:
@@ -70,8 +78,9 @@ def learn(
     survey: Survey,
     before: Fitted | None = None,
     progress: Progress = no_progress,
+    rules: Rules | None = None,
 ) -> Learned:
-    """Run the phases of an algorithm.
+    """Run the phases of an algorithm, under rules if there are any.
 
     With an earlier fit, every step adds the totals of the earlier claims; the survey counts these,
     too.
@@ -82,8 +91,9 @@ def learn(
     else:
         state = algorithm.resume(before.state, survey, prior)
     learned = Learned(algorithm=algorithm, survey=survey, prior=prior, state=state,
-                      tolerance=algorithm.tolerance)  # fmt: skip
+                      tolerance=algorithm.tolerance, rules=rules)  # fmt: skip
     for phase in algorithm.phases(state):
+        learned.are_ruled |= rules is not None and phase.change is not None
         if phase.change is None:
             _one_round(held, phase, learned, Turn(1, algorithm.seed), before)
         elif learned.converged:  # no phase is repeated after one that reached the limit
@@ -105,6 +115,7 @@ def _until_it_rests(
     while not learned.converged and len(trace) < algorithm.max_rounds:
         progress("learning", len(trace), algorithm.max_rounds)
         began, state, number = time.perf_counter(), learned.state, number + 1
+        rules = learned.rules
         _one_round(held, phase, learned, Turn(number, algorithm.seed), before)
         change, seconds = phase.change(state, learned.state), time.perf_counter() - began
         trace.append({
@@ -113,6 +124,8 @@ def _until_it_rests(
             "seconds": round(seconds, 6),
         })  # fmt: skip
         learned.converged = number >= phase.min_rounds and change < learned.tolerance
+        if rules is not None and learned.rules is not None:
+            learned.converged &= not moved(rules.strength, learned.rules.strength)
 
 
 def _one_round(
@@ -129,7 +142,10 @@ def _one_round(
             learned.state = step.join(learned.state, lanes)
             totals.append(None)
             continue
-        total = held.sweep(step.look, learned.state, turn)
+        if learned.rules is None:
+            total = held.sweep(step.look, learned.state, turn)
+        else:
+            total = _under_rules(held, step, learned, turn)
         if number < len(earlier):
             try:  # it may come from a file
                 total = merged(total, earlier[number])
@@ -175,6 +191,17 @@ def without(before: Fitted, held: Blocks, share: float) -> Totals:
 
 LOOKS = 10
 """Looks at claims after which what is remembered of a block hardly changes."""
+
+
+def _under_rules(held: Blocks, step: Step[Any], learned: Learned, turn: Turn) -> Any:
+    """Sweep under rules, learn their strengths, and return the total of the step."""
+    assert learned.rules is not None
+    look = RuledStep(learned.algorithm, step, learned.rules, learned.are_ruled)
+    total, sums = held.sweep(look, learned.state, turn)
+    if sums is not None:
+        learned.rule_sums = RuleSums(*sums)
+        learned.rules = with_strengths(learned.rules, learned.rule_sums)
+    return total
 
 
 def not_converged(algorithm: str, trace: Sequence[Mapping[str, Any]], tolerance: float) -> str:

@@ -39,6 +39,9 @@ TRAINING = ("ascend", "gibbs", "reorder")
 KERNELS = frozenset((*SUMS_AND_PAIRS, *LAYOUT, *TRAINING))
 """All kernels. Layout has a module of its own when compiled, and training has one in both forms."""
 
+KEPT, BROKEN, OPEN = range(3)
+"""Kinds of combinations of values: a rule holds, is broken, or is open, since nobody claims one."""
+
 STEADY = 200
 """Facts whose gradients may be summed into one step; with more, the step shrinks in proportion."""
 

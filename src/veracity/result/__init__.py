@@ -105,6 +105,7 @@ class Result(Shown):
     difficulty = _table_property("difficulty")
     alternatives = _table_property("alternatives")
     findings = _table_property("findings")
+    rules = _table_property("rules")
     changes = _table_property("changes")
     features = _table_property("features")
     history = _table_property("history")

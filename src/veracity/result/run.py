@@ -12,6 +12,7 @@ import polars as pl
 
 from veracity._version import __version__
 from veracity.algorithms.base import Algorithm
+from veracity.logic.factors import RULES_SCHEMA
 from veracity.reading.roles import Kind
 
 
@@ -59,6 +60,8 @@ class Run:
     """True if nothing was learned because an earlier fit judged the claims."""
     alternatives: list[dict[str, Any]] = field(default_factory=list)
     """Other answers that the claims allow: see `Result.alternatives`."""
+    rules: list[dict[str, Any]] = field(default_factory=list)
+    """Rules between facts, as they were given and as they were learned: see `Result.rules`."""
     seed: int = 0
     """Seed with which questions are drawn."""
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -107,6 +110,13 @@ def findings_table(rows: Sequence[Mapping[str, str]]) -> pl.DataFrame:
     names = ("name", "severity", "seen", "meaning", "remedy")
     found = [{name: row.get(name, "") for name in names} for row in rows]
     return pl.DataFrame(found, dict.fromkeys(names, pl.String))
+
+
+def rules_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame | None:
+    """Return one row per rule: its strength with its interval, and its cases."""
+    if not rows:
+        return None
+    return pl.DataFrame([{name: row[name] for name in RULES_SCHEMA} for row in rows], RULES_SCHEMA)
 
 
 def notes_table(run: Run, number: str) -> pl.DataFrame:

@@ -208,7 +208,10 @@ def _packed_part(part: Partition, answer: object, name: str) -> pl.DataFrame:
 
 
 def _arrays_of(block: Block) -> dict[str, Any]:
-    return {name: array for name, array in block._asdict().items() if name != "number"}
+    """Return the arrays of a block but those for rules, which follow from its names."""
+    for_rules = {"entity_of_item", "code_of_fact", "amount_of_fact", "field_of_fact"}
+    arrays = block._asdict().items()
+    return {name: array for name, array in arrays if name not in {"number", *for_rules}}
 
 
 def file_of(table: str) -> str:
@@ -339,7 +342,10 @@ class _Reader:
         with np.load(self._files.path(FITTED_FILE), allow_pickle=False) as file:
             arrays = dict(file)
         try:
-            fitted = Fitted.from_arrays(algorithm, self.names, run.kind, arrays, run.normalisation)
+            fitted = Fitted.from_arrays(
+                algorithm, self.names, run.kind, arrays, run.normalisation,
+                [own["given"] for own in run.rules],
+            )  # fmt: skip
         except (ValueError, KeyError) as error:
             raise UnreadableFile(
                 f"{self._files.folder}: {FITTED_FILE} does not fit {run.algorithm}: "

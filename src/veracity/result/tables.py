@@ -27,7 +27,7 @@ from veracity.result.crowds import confusions_of, difficulty_of, probabilities_o
 from veracity.result.features import features_table
 from veracity.result.intervals import ranges_of
 from veracity.result.records import records_of
-from veracity.result.run import findings_table
+from veracity.result.run import findings_table, rules_table
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -644,6 +644,13 @@ TABLES: dict[str, TableSpec] = {
         "one row per reason to doubt the answer: its `severity` and `name`, what was seen, what it "
         "means and what helps",
         lambda result: findings_table(result.run.findings),
+    ),
+    "rules": TableSpec(
+        "one row per rule: its `strength` in log-odds, with a 95 % interval if it was learned, the "
+        "number of its cases, and how many of them are `broken`, and would be by the claims alone",
+        lambda result: rules_table(result.run.rules),
+        "no rules were given",
+        in_database=False,
     ),
     "changes": TableSpec(
         "one row per value that normalising changed: before and after",

@@ -43,6 +43,8 @@ def command(result: Result) -> str:
         words += ["--hierarchy", "TABLE"]
     if run.min_plausibility is not None:
         words += ["--min-plausibility", str(run.min_plausibility)]
+    if run.rules:
+        words += ["--rules", "RULES"]
     if run.input.known:
         words += ["--known", "TRUTHS"]
     changed = _changed(result)

@@ -171,6 +171,7 @@ class Veracity(Algorithm[Belief]):
     """
 
     name = "veracity"
+    takes_rules = True
     takes_shares = True
 
     prior: Prior = NO_PRIOR
@@ -390,6 +391,11 @@ class Veracity(Algorithm[Belief]):
         weights = state.model.weights(block, found, final=True, temper=self.temper)
         other = self.other_answer(block, state)
         return weights if other is None else mixed(block, weights, other)
+
+    def weigh_learning(self, block: Block, state: Belief, memory: Memory = None) -> Weights:
+        """Return the weights of the claims without tempering and doubt."""
+        found = self.derive(block, state) if memory is None else memory
+        return state.model.weights(block, found)
 
     def online(self, state: Belief) -> Online | None:
         """Return a quick judge of claims, unless another answer is mixed in."""

@@ -8,7 +8,7 @@ import polars as pl
 
 from veracity.encoding.block import SAME
 from veracity.errors import ParameterError
-from veracity.explain import THE_VOTE
+from veracity.explain import A_RULE, THE_VOTE
 from veracity.naming import as_text, name_text
 from veracity.printing import in_short
 from veracity.show.figures.base import (
@@ -70,9 +70,20 @@ def _steps(why: Why, kind: Kind, most: int) -> pl.DataFrame:
         )
     steps = _most(ahead.filter(pl.col("weight") != 0.0), most)
     first = pl.DataFrame({"label": ["before any claim"], "weight": [prior], "part": ["prior"]})
-    parts = [first, steps]
+    parts, of_rules = [first, steps], 0.0
+    by_rule = rows.filter(pl.col("claimed").cast(pl.String).str.starts_with(A_RULE))
+    for (name,), own in by_rule.group_by("claimed", maintain_order=True):
+        signs = {best["value"]: 1.0}
+        if second is not None and second["value"] is not None:
+            signs[second["value"]] = -1.0
+        sides = own["value"].replace_strict(signs, default=0.0, return_dtype=pl.Float64)
+        lead = float((own["weight"] * sides).sum())
+        of_rules += lead
+        part = "for" if lead > 0.0 else "against"
+        step = {"label": [str(name).strip("()")], "weight": [lead], "part": [part]}
+        parts += [pl.DataFrame(step)] if lead else []
     if THE_VOTE in rows["claimed"].to_list():
-        vote = score - prior - float(ahead["weight"].sum())
+        vote = score - prior - float(ahead["weight"].sum()) - of_rules
         part = "for" if vote > 0.0 else "against"
         parts.append(pl.DataFrame({"label": ["the vote"], "weight": [vote], "part": [part]}))
     steps = pl.concat(parts, how="diagonal_relaxed")
