@@ -810,7 +810,7 @@ def test_formats_of_sources_are_told_on_the_command_line(tmp_path):
 # --- the same names as in Python ------------------------------------------------------------------
 
 NOT_IN_PYTHON = {
-    "paths", "as_json", "out", "force", "figure",  # what is read, and what is done with the answer
+    "paths", "as_json", "out", "force", "figure", "fail_on",  # what is done with the answer
     "settle",  # a method of the fit of the answer
     "parameters", "prior",  # of the algorithm
     "master", "threads", "memory", "spill",  # of the engine

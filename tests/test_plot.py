@@ -80,7 +80,7 @@ def crowd(n_sources):
 
 # --- every figure, every kind of claims -----------------------------------------------------------
 
-NOT_FOR_NUMBERS = ("plausibility", "calibration")
+NOT_FOR_NUMBERS = ("plausibility", "calibration", "history")
 OF_LABELS = "confusions"
 """Flights share no labels: tests of this figure are in test_labels.py."""
 OF_ALL = [what for what in FIGURES if what != OF_LABELS]
@@ -106,6 +106,7 @@ SAYS = {
     "plausibility": ("How sure the answer is", "plausibility of the value settled on", "contested"),
     "calibration": ("Calibration", "share that is right", "judged", "400 known truths"),
     "accuracy": ("How right, by attribute", "all items", "gate", "departure"),
+    "history": ("The sources over time", "batch", "accuracy", "airline"),
     "decision": ("VC-111 gate: D13", "log-odds of D13 against B2", "airline: D13", "all in all"),
 }
 

@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from veracity.inspect.tuning import tune
     from veracity.reading.claims import read_claims, read_database
     from veracity.result import Result, load
+    from veracity.stream import Stream
 
 __all__ = [
     "Local",
     "Prior",
     "Result",
     "Spark",
+    "Stream",
     "__version__",
     "algorithms",
     "check",
@@ -57,6 +59,7 @@ _HOME = {
     "Prior": "veracity.algorithms.prior",
     "Result": "veracity.result",
     "Spark": "veracity.engines.spark",
+    "Stream": "veracity.stream",
     "check": "veracity.inspect.checking",
     "compare": "veracity.inspect.comparison",
     "diff": "veracity.inspect.difference",

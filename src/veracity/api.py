@@ -41,6 +41,7 @@ from veracity.fit.fitted import Fitted
 from veracity.fit.judging import Judged, judge_all
 from veracity.fit.keeping import HalfLife, faded, revised
 from veracity.fit.loop import Learned, learn, prior_rates, survey_of
+from veracity.fit.watch import Watch, counts_by_others
 from veracity.io.addresses import is_database
 from veracity.io.frames import is_spark_frame
 from veracity.io.memory import release_memory
@@ -49,7 +50,7 @@ from veracity.io.text_files import JSON_SUFFIXES
 from veracity.kernels import MAX_CLAIMS_NUMPY
 from veracity.naming import as_text
 from veracity.printing import counted, did_you_mean, some
-from veracity.progress import Progress, no_progress, shows_progress
+from veracity.progress import LOG, Progress, no_progress, shows_progress
 from veracity.reading import claims as local_claims
 from veracity.reading.claims import Claims, read_truths_beside
 from veracity.reading.normalise import Normalise
@@ -59,11 +60,14 @@ from veracity.reading.roles import Kind, carries_more
 from veracity.reading.spark import SparkClaims, open_on_spark
 from veracity.result import Result
 from veracity.result.alternatives import described
+from veracity.result.history import with_batch
 from veracity.result.run import Input, Run, describe_parameters
-from veracity.result.tables import tabulate
-from veracity.trees import merged, to_arrays
+from veracity.result.tables import Tables, tabulate
+from veracity.trees import grown, merged, merged_all, to_arrays
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from veracity.engines.spark import Spark
 
 AnyClaims = Claims | SparkClaims
@@ -217,7 +221,7 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     notes = _notes_on_features(chosen, features, prepared.encoded)
     result = answer(prepared.with_notes(*notes), chosen, progress, min_plausibility)
     result.run = replace(result.run, seed=seed or 0)
-    return result
+    return _logged("discover", result)
 
 
 def judge(
@@ -251,7 +255,7 @@ def judge(
     timer.stop("learn")
     result = _tabulated(prepared, fitted, learned, judged, min_plausibility, timer)
     result.run = replace(result.run, judged=True)
-    return result
+    return _logged("judge", result)
 
 
 def update(
@@ -280,10 +284,22 @@ def update(
         rows = open_claims(withdrawn, engine, like=fitted, **options)
         taken_back = engine.encode(rows, progress).numbered_as(encoded.names)  # type: ignore[arg-type]
         encoded = replace(encoded, names=taken_back.names)
+    new = encoded
     before = faded(fitted, half_life, encoded.n_claims, encoded.until)
     before, encoded, notes = revised(before, encoded, taken_back, engine)
     prepared = replace(prepared, encoded=encoded).with_notes(*notes)
-    return answer(prepared, algorithm, progress, min_plausibility, before=before)
+    result = answer(prepared, algorithm, progress, min_plausibility, before=before, new=new)
+    return _logged("update", result)
+
+
+def _logged(work: str, result: Result) -> Result:
+    """Write a line about a result to the log, and a warning for each finding."""
+    given, seconds = result.run.input, sum(result.run.seconds.values())
+    sizes = given.claims, given.sources, given.items
+    LOG.info("%s: %d claims of %d sources about %d items in %.2f s", work, *sizes, seconds)
+    for finding in result.run.findings:
+        LOG.warning("%s: %s", finding["name"], finding["seen"])
+    return result
 
 
 def settle(
@@ -306,13 +322,13 @@ def settle(
     none.columns, none.normalisation = fitted.columns, fitted.normalisation
     none.no_value, none.rows_read = fitted.no_value, encoded.n_claims
     prepared = Prepared(none, encoded, engine, (), {})
-    result = answer(prepared, fitted.algorithm, progress, min_plausibility)
+    result = answer(prepared, fitted.algorithm, progress, min_plausibility, settles=fitted)
     plans, again = fitted.plans, result.fitted
     assert again is not None
     result.fitted = replace(again, plans=plans, until=fitted.until)
     given = replace(result.run.input, plans=[dict(plan) for plan in plans])
     result.run = replace(result.run, input=given)
-    return result
+    return _logged("settle", result)
 
 
 def prepare(
@@ -385,11 +401,14 @@ def answer(
     progress: Progress = no_progress,
     min_plausibility: float | None = None,
     before: Fitted | None = None,
+    new: Encoded | None = None,
+    settles: Fitted | None = None,
 ) -> Result:
     """Run an algorithm that suits the claims; in an update, it continues learning.
 
     It learns, judges, is compared with other answers that the claims allow, and gets its names
-    back; reasons to doubt the answer are looked for at the same time.
+    back; reasons to doubt the answer are looked for at the same time. Of an update's claims, those
+    are `new` that are not earlier ones on the same items. A fit that it `settles` has its history.
     """
     prepared = _with_kinds_of_items(prepared, algorithm)
     other = chosen_by_known_truths(prepared.encoded, algorithm) if before is None else None
@@ -437,11 +456,47 @@ def answer(
                 clock=0.0 if before is None else before.clock,
             )
             result = _tabulated(prepared, fitted, learned, judged, min_plausibility, timer, others)
-        found = run_checks(evidence.about(result, judged.plausibility))
+        evidence.about(result, judged.plausibility)
+        if settles is not None:
+            _remember(result, fitted, settles.watch, settles.history)
+        elif judged.plausibility:
+            _watch(result, fitted, evidence, before, new)
+        found = run_checks(evidence)
         result.run = replace(result.run, findings=[one.row() for one in found])
     if encoded.n_claims > MAX_CLAIMS_NUMPY:
         release_memory()  # what learning took: the tables that are written next need room
     return result
+
+
+def _watch(
+    result: Result,
+    fitted: Fitted,
+    evidence: Evidence,
+    before: Fitted | None,
+    new: Encoded | None,
+) -> None:
+    """Add the batch to the history of the sources, and notice which of them have changed."""
+    n_sources, counts = fitted.names.n_sources, []
+    for part, own in zip(evidence.sample.parts, evidence.sample_plausibility, strict=True):
+        is_new, weights = None, fitted.algorithm.weigh(part.block, fitted.state)
+        if new is not None and new.n_claims < evidence.encoded.n_claims:
+            is_new = part.voices_in(new.parts, n_sources)
+        found = counts_by_others(part.block, own, weights, fitted.kind, n_sources, is_new)
+        counts.append(found)
+    watch = None if before is None else before.watch
+    watch = grown(watch, n_sources) if watch is not None else Watch.unseen(n_sources)
+    watch, change = watch.after(merged_all(counts))
+    earlier, items = None if before is None else before.history, (new or evidence.encoded)
+    history = with_batch(earlier, result.tables.sources, change, items.items_of_source)
+    _remember(result, fitted, watch, history)
+
+
+def _remember(
+    result: Result, fitted: Fitted, watch: Watch | None, history: pl.DataFrame | None
+) -> None:
+    """Keep the history of the sources with the result and with its fit."""
+    result.tables = Tables(**{**vars(result.tables), "history": history})
+    result.fitted = replace(fitted, watch=watch, history=history)
 
 
 def _tabulated(

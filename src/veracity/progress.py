@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -11,6 +12,10 @@ from typing import ParamSpec, TypeVar
 
 Progress = Callable[[str, int, int], None]
 """Function that is called at each step with the phase, the amount done, and the total."""
+
+LOG = logging.getLogger("veracity")
+"""The one logger. Without a handler of the user's, it is silent."""
+LOG.addHandler(logging.NullHandler())
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")

@@ -28,6 +28,7 @@ import numpy as np
 import polars as pl
 
 from veracity.algorithms.item_features import ItemFeatures
+from veracity.algorithms.online import Online
 from veracity.algorithms.parameters import check_parameters
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.regression import Fit
@@ -238,6 +239,10 @@ class Algorithm(ABC, Generic[State]):
         if weights is None:
             raise NotImplementedError(f"{self.name} does not judge by weights")
         return plausibilities(block, weights)
+
+    def online(self, state: State) -> Online | None:
+        """Return a quick judge of categorical claims that come one at a time, if there is one."""
+        return None
 
     def estimate(self, block: Block, state: State) -> tuple[FloatArray, FloatArray]:
         """Return the estimate of each item's number, and its standard error."""

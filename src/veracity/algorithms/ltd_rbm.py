@@ -46,6 +46,7 @@ from veracity.algorithms.base import (
 from veracity.algorithms.flow import LIMIT, Flow, Sums, sums
 from veracity.algorithms.flow import learn as learn_flow
 from veracity.algorithms.flow import start as start_flow
+from veracity.algorithms.online import OnlineVotes
 from veracity.algorithms.parameters import bounded, require_at_least
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.rules import Rule, Weights, logit, scores, sigmoid
@@ -222,6 +223,10 @@ class LTDRBM(Algorithm[RBM]):
         b_s = source_bias(state.visible_bias, state.weight)
         rule: Rule = "softmax" if state.single_truth else "sigmoid"
         return Weights(rule, b_s + state.weight, b_s, state.hidden_bias)
+
+    def online(self, state: RBM) -> OnlineVotes | None:
+        """Return a quick judge of claims: of an item, what is against all its facts cancels out."""
+        return OnlineVotes(state.weight) if state.single_truth else None
 
     def describe(self, state: RBM, counts: FloatArray | None = None) -> Description:
         """Return the machine's own rates; under a single truth, one fact of each item is true."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from veracity.checks import answers, coverage, disputes, ranking, spelling  # noqa: F401 - register
+from veracity.checks import answers, changes, coverage, disputes, ranking, spelling  # noqa: F401 - register
 from veracity.checks.evidence import QUICK, THOROUGH, Budget, Evidence
 from veracity.checks.registry import CHECKS, Check, Finding, Seen, register, run_checks
 from veracity.checks.voting import AgainstVote

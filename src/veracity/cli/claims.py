@@ -21,6 +21,7 @@ from veracity.cli.options import (
     chosen_reading,
     claims_argument,
     example,
+    exit_code,
     option,
     pairs_of,
     result_option,
@@ -43,8 +44,10 @@ if TYPE_CHECKING:
 @takes(*CLAIMS, *ALIKE, "known", "truth_columns", "algorithm", "parameters", "prior")
 @takes("source_features", "item_features", "min_plausibility", *ENGINE)
 @result_option
-@takes("force", "as_json")
-def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
+@takes("force", "fail_on", "as_json")
+def discover(
+    paths: tuple[str, ...], as_json: bool, fail_on: tuple[str, ...], **options: Any
+) -> int:
     """Find the truths in the claims at PATH, or at several.
 
     PATH is a CSV, TSV, Parquet, JSON, Arrow or Excel file, a folder of them, a quoted glob, - for
@@ -72,6 +75,7 @@ def discover(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
             claims, algorithm, seed=seed, engine=engine, progress=progress, **options
         )
     _write_and_show(result, *target, as_json=as_json)
+    return exit_code(result.run.findings, fail_on)
 
 
 def _with_prior(algorithm: Algorithm[Any], table: str | None) -> Algorithm[Any]:
@@ -108,16 +112,17 @@ def judge(run: str, paths: tuple[str, ...], **options: Any) -> None:
 @click.command(cls=Command, epilog=example("veracity update run/ new.csv --out updated/"))
 @takes("withdrawn", "half_life", "settle")
 @_of_a_fit
-def update(run: str, paths: tuple[str, ...], **options: Any) -> None:
+@takes("fail_on")
+def update(run: str, paths: tuple[str, ...], fail_on: tuple[str, ...], **options: Any) -> int:
     """Judge new claims, and learn from them.
 
     RUN is the folder of a result. PATH is what discover takes. The result lists the items of the
     new claims, with the old claims on them; the ratings of the sources are learned from all claims.
     """
-    _again("update", run, paths, **options)
+    return exit_code(_again("update", run, paths, **options).run.findings, fail_on)
 
 
-def _again(name: str, run: str, paths: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+def _again(name: str, run: str, paths: tuple[str, ...], *, as_json: bool, **options: Any) -> Result:
     """Pass new claims to what a run has learned, and show the answer."""
     from veracity.api import open_claims
     from veracity.result import load
@@ -131,8 +136,9 @@ def _again(name: str, run: str, paths: tuple[str, ...], *, as_json: bool, **opti
     engine, how = chosen_engine(options), chosen_reading(options)
     with at_work() as progress:
         claims = open_claims(chosen_claims(paths), engine, like=fitted, **how)
-        result = getattr(fitted, name)(claims, engine=engine, progress=progress, **options)
+        result: Result = getattr(fitted, name)(claims, engine=engine, progress=progress, **options)
     _write_and_show(result, *target, as_json=as_json)
+    return result
 
 
 @click.command(cls=Command, epilog=example("veracity compare claims.csv --truth truth.csv"))
@@ -220,8 +226,8 @@ def profile(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
 @click.command(cls=Command, epilog=example("veracity check claims.csv"))
 @claims_argument
-@takes(*CLAIMS, "known", "truth_columns", *ENGINE, "as_json")
-def check(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
+@takes(*CLAIMS, "known", "truth_columns", *ENGINE, "fail_on", "as_json")
+def check(paths: tuple[str, ...], as_json: bool, fail_on: tuple[str, ...], **options: Any) -> int:
     """Check whether the claims can show who is right.
 
     PATH is what discover takes. Each warning says what was seen, what it means and what would help.
@@ -230,7 +236,9 @@ def check(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
     from veracity.inspect.checking import check as check_claims
     from veracity.show.terminal import show
 
-    show(_on_claims(check_claims, paths, options), as_json=as_json)
+    found = _on_claims(check_claims, paths, options)
+    show(found, as_json=as_json)
+    return exit_code([one.row() for one in found.findings], fail_on)
 
 
 def _on_claims(function: Any, paths: tuple[str, ...], options: dict[str, Any]) -> Any:

@@ -6,13 +6,14 @@ import csv
 import importlib
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from veracity.algorithms.catalogue import algorithms, entry_of, no_algorithm
+from veracity.printing import did_you_mean
 
 KIND_NAMES = ("categorical", "multiple", "binary", "numeric")
 """Kinds of claims, copied here so that ``--help`` need not load the library. A test compares."""
@@ -158,6 +159,19 @@ def _used_threads(ctx: click.Context, param: click.Parameter, value: int | None)
     return value
 
 
+def _names_of_findings(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> Any:
+    """Refuse a name that no check has."""
+    if set(value) - {SERIOUS}:
+        known = importlib.import_module("veracity.checks").CHECKS
+        for name in value:
+            if name != SERIOUS and name not in known:
+                meant = did_you_mean(name, [SERIOUS, *known])
+                raise click.BadParameter(
+                    f"no finding {name!r}; {meant or 'there are ' + ', '.join(known)}"
+                )
+    return value
+
+
 # --- the options ----------------------------------------------------------------------------------
 
 ALL = "yes"
@@ -165,6 +179,12 @@ ALL = "yes"
 
 OTHERS = "Options"
 """Group of the options that all commands have, such as ``--help``."""
+
+SERIOUS = "serious"
+"""Any serious finding, for ``--fail-on``."""
+
+FAILED = 3
+"""Exit code if there is a finding that ``--fail-on`` names."""
 
 FLAGS = {"as_json": "--json", "parameters": "--set", "alike": "--alike/--no-alike"}
 """Names of options that differ from the names of their parameters in Python."""
@@ -351,6 +371,11 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "help": "Replace what exists: a file, a folder that veracity wrote, or tables of "
             "others in a database.",
         },
+        "fail_on": {
+            "multiple": True, "metavar": "FINDING", "callback": _names_of_findings,
+            "help": "End with exit code 3 if there is this finding, such as changed-source; or any "
+            "that is serious. May be given repeatedly. The result is written all the same.",
+        },
         "as_json": {"is_flag": True, "help": "Print JSON, for programs."},
         "plausibility": {
             "is_flag": True,
@@ -485,3 +510,11 @@ def being_read(claims: Any, how: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     stream = importlib.import_module("veracity.reading.claims").open_claims(claims, options)
     stream.begin()
     return stream, {"kind": how["kind"]}
+
+
+def exit_code(findings: Iterable[Mapping[str, Any]], fail_on: Sequence[str]) -> int:
+    """Return the exit code of a command that gave these findings; say why if it is not 0."""
+    failed = [one["name"] for one in findings if {one["name"], one["severity"]} & set(fail_on)]
+    if failed:
+        click.echo(f"--fail-on: found {', '.join(failed)}", err=True)
+    return FAILED if failed else 0

@@ -12,6 +12,7 @@ from veracity.errors import ParameterError
 
 FIGURE_NAMES = (
     "sources", "agreement", "confusions", "plausibility", "calibration", "accuracy", "decision",
+    "history",
 )  # fmt: skip
 """Names of figures: the methods of `result.plot`."""
 
@@ -161,7 +162,8 @@ def plot(
 
     RUN is the folder of a result. WHAT is one of sources (their accuracy), agreement (which sources
     agree), confusions (which labels a source mixes up), plausibility (how sure the answer is),
-    calibration and accuracy (against known truths), and decision (why an item has its value).
+    calibration and accuracy (against known truths), decision (why an item has its value), and
+    history (the accuracy of sources in each batch of claims).
     """
     from veracity.result import load
     from veracity.show.figures.base import check_figure

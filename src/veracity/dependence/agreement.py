@@ -148,9 +148,14 @@ class Dependence(NamedTuple):
         """
         if not self.is_any or not self.once:
             return np.zeros(0)
+        return np.asarray(kernels.count_once(block, self.slots, self.share_of_run))
+
+    @property
+    def share_of_run(self) -> FloatArray:
+        """Return by how much two that claim the same count as one: see `weight_of_support`."""
         agreement = np.where(self.both > 0.0, self.same / np.maximum(self.both, 1.0), 1.0)
         is_copied = np.clip(self.copied / np.maximum(agreement, NOTHING), 0.0, 1.0)
-        return np.asarray(kernels.count_once(block, self.slots, is_copied**RUN_BY_COVERAGE))
+        return np.asarray(is_copied**RUN_BY_COVERAGE)
 
 
 def slots_of(n_claims: FloatArray) -> IntArray:

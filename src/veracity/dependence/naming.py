@@ -171,6 +171,10 @@ class Naming(NamedTuple):
         share = min(MOST_CLAIMS / max(float(n_claims[is_seen].sum()), 1.0), 1.0)
         return cls(slot, share, min(n_labels, MOST_LABELS + 1), Copies.none())
 
+    def grown(self, n_labels: int) -> Naming:
+        """Return the same with room for new labels."""
+        return self._replace(n_labels=max(self.n_labels, min(n_labels, MOST_LABELS + 1)))
+
     @property
     def slots(self) -> IntArray:
         """Slot of each source; -1 for those that are not compared."""

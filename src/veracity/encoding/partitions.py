@@ -113,6 +113,18 @@ class Partition:
         is_meant[found[PLACE].to_numpy()] = True
         return is_meant
 
+    def voices_in(self, others: Iterable[Partition], n_sources: int) -> BoolArray:
+        """Mark the voices of sources that make a claim on the same item in other partitions."""
+        numbered = self.items.with_columns(pl.int_range(pl.len()).alias(PLACE))
+        pairs: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+        for other in others:
+            items, on = other.items.cast(self.items.schema), self.items.columns
+            found = items.join(numbered, on=on, how="left", nulls_equal=True, maintain_order="left")
+            place = found[PLACE].fill_null(-1).to_numpy()[other.block.item_of_voice]
+            pairs.append((place * n_sources + other.block.source_of_voice)[place >= 0])
+        own = self.block.item_of_voice * np.int64(n_sources) + self.block.source_of_voice
+        return np.isin(own, np.concatenate(pairs))
+
     def select_with(self, answer: Any, is_meant: BoolArray) -> tuple[Partition, Any]:
         """Return the items that are meant, and their answer: of facts, or numbers of items."""
         item = np.flatnonzero(is_meant)  # mostly a few: no mask of all facts is made

@@ -19,6 +19,7 @@ from veracity.encoding.names import Names
 from veracity.encoding.partitions import Encoded
 from veracity.encoding.survey import Counted, Survey
 from veracity.fit.loop import Totals, prior_rates
+from veracity.fit.watch import Watch
 from veracity.printing import counted
 from veracity.progress import Progress
 from veracity.reading.clean import NO_TIME
@@ -54,6 +55,8 @@ class Fitted:
         Texts that mean "no value".
     alikeness
         The kinds of alikeness by which values were merged, if they were.
+    history
+        The accuracy of each source in every batch of claims: see `Result.history`.
     claims
         The claims it was learned from, if they are at hand. Take them away with
         ``dataclasses.replace(fitted, claims=None)`` to keep a few numbers per source only.
@@ -75,6 +78,9 @@ class Fitted:
     no_value: Sequence[str] = ()
     plans: Sequence[Mapping[str, Any]] = ()
     alikeness: Alikeness | None = None
+    watch: Watch | None = None
+    """Counts by which a change of a source is noticed; None if claims are numbers."""
+    history: pl.DataFrame | None = None
     claims: Encoded | None = field(default=None, compare=False)
     until: float = NO_TIME
     clock: float = 0.0
@@ -189,7 +195,8 @@ class Fitted:
         """Return the fit with room for the sources, items and values that these names add."""
         state = self.algorithm.grow(self.state, names)
         counted = trees.grown(self.counted, names.n_sources)
-        return replace(self, state=state, names=names, counted=counted)
+        watch = trees.grown(self.watch, names.n_sources)
+        return replace(self, state=state, names=names, counted=counted, watch=watch)
 
     @property
     def values(self) -> pl.DataFrame | None:
@@ -216,7 +223,7 @@ class Fitted:
         totals = {f"totals/{phase}": trees.plain(own) for phase, own in self.totals.items()}
         parts = {
             "state": self.state, "counted": self.counted, **totals, "rounds": self.rounds,
-            "until": self.until, "clock": self.clock,
+            "until": self.until, "clock": self.clock, "watch": self.watch,
         }  # fmt: skip
         return {
             name: array
@@ -240,6 +247,9 @@ class Fitted:
         state = trees.from_arrays(algorithm.state_type, arrays, "state", labels=names.labels)
         survey = Survey(kind, names, counted)
         trees.check(state, algorithm.start(survey, prior_rates(algorithm, survey)), sizes)
+        watch = trees.from_arrays(Watch | None, arrays, "watch")
+        if watch is not None:
+            trees.check(watch, Watch.unseen(names.n_sources), sizes)
         phases = {name[:-1] for name in arrays if re.fullmatch(r"totals/[^.]*\.", name)}
         return cls(
             algorithm=algorithm,
@@ -255,4 +265,5 @@ class Fitted:
             until=trees.from_arrays(float, arrays, "until"),
             clock=trees.from_arrays(float, arrays, "clock"),
             normalisation=normalisation,
+            watch=watch,
         )

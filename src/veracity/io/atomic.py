@@ -219,7 +219,7 @@ def recover(place: Path) -> None:
 
 def _rescued(left: Path) -> bool:
     """Restore the old folder; return True if the rest may be removed."""
-    if not (left / OLD).exists():
+    if not (left / OLD).exists() or not (left / NAME).exists():  # its removal had begun
         return True
     real = left.parent / os.fsdecode((left / NAME).read_bytes())
     if real.parent == left.parent:

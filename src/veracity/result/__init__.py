@@ -107,6 +107,7 @@ class Result(Shown):
     findings = _table_property("findings")
     changes = _table_property("changes")
     features = _table_property("features")
+    history = _table_property("history")
 
     def table(self, name: str, *, lazy: bool = False) -> Any:
         """Return a table by its name; `result.tables` lists them.

@@ -349,7 +349,7 @@ class _Reader:
         return replace(
             fitted, columns=kept.columns, no_value=kept.no_value, plans=tuple(kept.plans),
             alikeness=None if alike is None else Alikeness.from_json(alike),
-            claims=self.kept,
+            history=tables.history, claims=self.kept,
         )  # fmt: skip
 
 

@@ -75,6 +75,7 @@ class Tables:
     item_features: _Stored[pl.DataFrame | None] = _Stored()
     originals: _Stored[pl.DataFrame | None] = _Stored()
     """Original spellings that normalising changed, one row per claim."""
+    history: _Stored[pl.DataFrame | None] = _Stored()
 
 
 class Short(NamedTuple):
@@ -654,6 +655,12 @@ TABLES: dict[str, TableSpec] = {
         "deviation of a number, with a 90 % interval, and the same in words",
         _stored("features"),
         "no features were given",
+    ),
+    "history": TableSpec(
+        "one row per batch of claims and source: its accuracy there, with a 90 % interval, its "
+        "number of claims, and whether it `fell` or `rose`; each update adds a batch",
+        _stored("history"),
+        "claims are numbers, or nothing was learned",
     ),
     "records": TableSpec(
         "one row per entity, one column per attribute: the chosen values",

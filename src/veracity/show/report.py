@@ -34,7 +34,7 @@ from veracity.show.figures.measures import (
     calibration_figure,
     plausibility_figure,
 )
-from veracity.show.figures.sources import sources_figure
+from veracity.show.figures.sources import history_figure, sources_figure
 from veracity.show.html import page
 from veracity.show.report_sections import Findings, report_sections
 
@@ -122,6 +122,9 @@ def gather(
         "plausibility": lambda: plausibility_figure(result),
         "agreement": lambda: agreement_figure(result),
     }
+    history = result.tables.history
+    if history is not None and history["batch"].n_unique() > 1:
+        drawn["history"] = lambda: history_figure(result)
     if evaluation is not None and scored is not None:
         drawn["calibration"] = lambda: calibration_figure(result, scored)
         drawn["accuracy"] = lambda: accuracy_figure(result, evaluation)

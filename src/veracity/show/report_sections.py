@@ -433,6 +433,9 @@ def sources(found: Findings) -> Section:
         )
         tables = first_rows("What features are worth", result.tables.features, MOST_SOURCES)
         more.append(Section(title="Features", sentences=[about], tables=tables))
+    history = found.figures.get("history")
+    if history is not None:
+        more.append(Section(title="In every batch of claims", figure=history))
     figure = found.figures.get("sources")
     return Section(
         title="The sources", anchor="sources", sentences=[words], tables=[table], figure=figure,

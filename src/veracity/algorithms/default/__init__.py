@@ -30,6 +30,7 @@ from veracity.algorithms.default.shrinkage import Derived, ModelPhase
 from veracity.algorithms.default.two_coin import TwoCoin
 from veracity.algorithms.item_features import ItemFeatures
 from veracity.algorithms.mixing import mixed
+from veracity.algorithms.online import Online
 from veracity.algorithms.parameters import bounded
 from veracity.algorithms.prior import NO_PRIOR, Prior, PriorRates
 from veracity.algorithms.regression import Regression, Shifts
@@ -390,6 +391,15 @@ class Veracity(Algorithm[Belief]):
         other = self.other_answer(block, state)
         return weights if other is None else mixed(block, weights, other)
 
+    def online(self, state: Belief) -> Online | None:
+        """Return a quick judge of claims, unless another answer is mixed in."""
+        model = state.model
+        if state.other is not None or isinstance(model, TwoCoin) or self.item_features is not None:
+            return None
+        if isinstance(model, Confusions):
+            return model.online(temper=self.temper)
+        return model.online(state.dependence, temper=self.temper)
+
     # --- other answers ----------------------------------------------------------------------------
 
     def alternatives(self, state: Belief) -> dict[str, Algorithm[Any]]:
@@ -446,7 +456,8 @@ class Veracity(Algorithm[Belief]):
 
     def grow(self, state: Belief, names: Names) -> Belief:
         """Return the belief with new sources, labels and attributes."""
-        state = state._replace(model=state.model.grown(names))
+        naming = None if state.naming is None else state.naming.grown(len(names.labels))
+        state = state._replace(model=state.model.grown(names), naming=naming)
         if state.other is not None:
             state = state._replace(other=self.grow(state.other, names))
         n_met, state, rows = len(state.claims), super().grow(state, names), self._rows(names)

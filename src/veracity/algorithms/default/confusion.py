@@ -26,9 +26,12 @@ from veracity.algorithms.default.shrinkage import (
     weigh_known,
 )
 from veracity.algorithms.labels import grown_confusion, grown_share, spread_labels
+from veracity.algorithms.online import OnlineLabels
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.regression import Beforehand, Counts, Regression
 from veracity.algorithms.rules import (
+    LEAST_PLAUSIBLE,
+    NOT_AHEAD,
     Vote,
     Weights,
     clamp_labels,
@@ -475,15 +478,12 @@ class Confusions(NamedTuple):
         self, block: Block, found: Derived, *, final: bool = False, temper: bool = True
     ) -> Weights:
         """Return the weighted log P(claimed | true label) of sources; if `final`, with doubt."""
-        log_confusion = np.log(self.confusion)
-        one = np.flatnonzero(self.only >= 0.0)
-        log_confusion[one, :, self.only[one].astype(np.int64)] = self.evidence[one]
         weights = Weights(
             "softmax",
             np.zeros(len(self.accuracy)),  # it is all in the confusions
             prior=np.log(self.share),
             of_claim=found[0] if len(found[0]) else None,
-            confusion=log_confusion,
+            confusion=self._log_confusion(),
         )
         if not final or not (temper or self.learns_nothing):
             return weights
@@ -492,6 +492,21 @@ class Confusions(NamedTuple):
         if self.learns_nothing:
             vote = Vote(self._voted(block, found, pseudo_votes=1.0), 1.0)
         return weights._replace(shrink_of_item=shrink, vote=vote)
+
+    def online(self, *, temper: bool) -> OnlineLabels | None:
+        """Return a quick judge of claims that come one at a time, unless a family counts once."""
+        if self.learns_nothing or self.family.any():
+            return None
+        vote = (SHARE_OF_VOTE, NOT_AHEAD, LEAST_PLAUSIBLE) if temper else (0.0, 1.0, 0.0)
+        correlation = self.correlation if temper else 0.0
+        return OnlineLabels(self._log_confusion(), np.log(self.share), correlation, vote)
+
+    def _log_confusion(self) -> FloatArray:
+        """Return log P(claimed | true label), with the evidence of one-label sources."""
+        log_confusion = np.log(self.confusion)
+        one = np.flatnonzero(self.only >= 0.0)
+        log_confusion[one, :, self.only[one].astype(np.int64)] = self.evidence[one]
+        return log_confusion
 
     def _voted(self, block: Block, found: Derived, *, pseudo_votes: float = 0.0) -> FloatArray:
         """Return the share of the votes for each label of each item."""

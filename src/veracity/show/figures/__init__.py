@@ -13,7 +13,7 @@ from veracity.show.figures.measures import (
     calibration_figure,
     plausibility_figure,
 )
-from veracity.show.figures.sources import sources_figure
+from veracity.show.figures.sources import history_figure, sources_figure
 
 if TYPE_CHECKING:
     from veracity.result import Result
@@ -55,3 +55,7 @@ class Plots:
     def decision(self, entity: object, attribute: object = None, *, theme: str = "light") -> Figure:
         """Draw why an item has its value: `Result.why` as a waterfall."""
         return decision_figure(self._result, entity, attribute, theme)
+
+    def history(self, *, theme: str = "light") -> Figure:
+        """Draw the accuracy of at most 12 sources in each batch; those that changed come first."""
+        return history_figure(self._result, theme)
