@@ -74,7 +74,12 @@ def on_this_machine(result):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [name for name in CATALOGUE if name != "ltm" and not name.endswith("-cd")]
+    "name",
+    [
+        name
+        for name, entry in CATALOGUE.items()
+        if name != "ltm" and not by_sweeps(entry.make()).depends_on_blocks
+    ],
 )
 def test_every_algorithm_that_adds_up_answers_the_same(prepared, name):
     algorithm = few_rounds_of(name)
