@@ -224,10 +224,11 @@ def test_a_region_lends_its_votes_in_algorithms_that_compare_values():
 def test_answers_are_the_same_in_memory_and_on_disk(tmp_path):
     table = generated.Text(7, 0.5, 0.3, items=150)
     table.claims.write_csv(tmp_path / "claims.csv")
-    usual = veracity.discover(table.claims, normalise=True)
-    assert usual.run.alikeness["kinds"] == {"": "words"}
+    words = {"": "words"}
+    usual = veracity.discover(table.claims, normalise=True, alike=words)
+    assert usual.run.alikeness["kinds"] == words
     engine = veracity.Local(memory="1MB", spill=tmp_path)
-    spilt = veracity.discover(tmp_path / "claims.csv", normalise=True, engine=engine)
+    spilt = veracity.discover(tmp_path / "claims.csv", normalise=True, alike=words, engine=engine)
     both = usual.truths.join(spilt.truths.sort("entity"), on=["entity", "value"])
     assert len(both) == 150
     assert np.allclose(both["plausibility"], both["plausibility_right"], atol=1e-9)
