@@ -191,7 +191,7 @@ class Fitted:
 
     @cached_property
     def description(self) -> Description:
-        """What the algorithm learned, without counts of judged claims."""
+        """Description of what was learned, without counts of judged claims."""
         return self.algorithm.describe(self.state)
 
     def grown(self, names: Names) -> Fitted:

@@ -1,7 +1,7 @@
 """Inference in components of items that rules connect, compiled.
 
-A component with as many edges as a tree is solved by passing messages once to and fro, a small one
-by enumerating all assignments: both are exact. Larger ones with cycles get damped messages (loopy
+A component with as many edges as a tree is solved by messages in both directions, a small one by
+enumerating all assignments: both are exact. Larger ones with cycles get damped messages (loopy
 belief propagation), which are approximate.
 """
 
