@@ -303,7 +303,6 @@ def update(
     if withdrawn is not None:
         rows = open_claims(withdrawn, engine, like=fitted, **options)
         taken_back = engine.encode(rows, progress).numbered_as(encoded.names)  # type: ignore[arg-type]
-        encoded = replace(encoded, names=taken_back.names)
     new = encoded
     before = faded(fitted, half_life, encoded.n_claims, encoded.until)
     before, encoded, notes = revised(before, encoded, taken_back, engine)
