@@ -130,6 +130,13 @@ def test_an_update_lists_the_items_of_new_claims_with_the_old_claims_on_them():
     assert updated.fitted.counted.supports_of_source.tolist() == [2.0, 2.0, 2.0, 1.0]
 
 
+def test_notes_of_an_update_stay_when_it_settles(drawn):
+    fitted = discover(drawn.claims, "mle").fitted
+    settled = quietly(fitted.update, drawn.claims[:1], withdrawn=drawn.claims[5:7], settle=True)
+    assert "2 earlier claims are withdrawn" in settled.notes
+    assert "1 earlier claim is replaced" in settled.notes
+
+
 def test_the_same_claims_again_change_hardly_anything(drawn):
     fitted = discover(drawn.claims, "mle").fitted
     again = quietly(fitted.update, drawn.claims.head(300)).fitted

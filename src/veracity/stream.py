@@ -50,8 +50,6 @@ ROLES = ("sources", "labels", "attributes")
 OF_FIT = ("kind", "normalisation", "columns", "no_value", "plans", "rounds")
 """Plain fields of a fit."""
 
-TABLES_OF_FIT = ("source_features", "history")
-
 
 class Stream:
     """Judge of claims that come one at a time.
