@@ -291,3 +291,13 @@ def test_books_are_judged_as_people_judge_them(shared_data):
     found = generated.measured(truths, lambda own, value: generated.same_people(value, truth[own]))
     assert found[0] >= 0.9
     assert found[1] <= 0.08
+
+
+@pytest.mark.data
+def test_text_that_was_not_named_is_only_merged(shared_data):
+    """Of gates, few sources name the terminal, too: B36 is no lesser form of Terminal B - B36."""
+    is_gate = pl.col("attribute") == "Departure gate"
+    claims = pl.read_parquet(shared_data / "flight_raw" / "claims.parquet").filter(is_gate)
+    truth = pl.read_parquet(shared_data / "flight_raw" / "truth.parquet").filter(is_gate)
+    result = veracity.discover(claims, normalise=True)
+    assert veracity.evaluate(result, truth).accuracy > 0.96
