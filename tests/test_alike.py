@@ -33,7 +33,21 @@ FALSE_FRIENDS = {
     "turned numbers": ("2 of 3", "3 of 2"),
     "countries": ("Niger", "Nigeria", "Mali", "Malawi", "Congo", "Congo Republic"),
     "not": ("guilty as charged", "not guilty as charged"),
+    "numerals": ("World War I", "World War II", "World War IX"),
+    "comparisons": ("x = y", "x != y", "x \u2260 y", "x \u2264 y", "x \u2265 y", "x < y"),
+    "minus signs": ("5 \u00b0C", "\u22125 \u00b0C"),
+    "powers": ("10\u00b3", "103", "1\u00bd", "11/2"),
+    "voiced": ("\u304b\u304d", "\u304b\u304e"),
+    "vowel signs": ("\u0939\u093f\u0902\u0926\u0940", "\u0939\u093f\u0902\u0926\u0942"),
 }
+
+FALSE_TYPOS = [
+    ("hypertension", "hypotension"),
+    ("important", "unimportant"),
+    ("typical", "atypical"),
+    ("Zambia", "Gambia"),
+    ("John XXIII", "John XVIII"),
+]
 
 
 def told(values: dict[str, list[str]]) -> pl.DataFrame:
@@ -93,6 +107,35 @@ def test_one_claim_with_a_typing_error_joins_the_others():
     )
     result = veracity.discover(claims, "majority-vote", alike={"": "words"})
     assert merged(result) == {("Zigmund Bauer", "Zigmund Bauor")}
+
+
+@pytest.mark.parametrize("pair", FALSE_TYPOS)
+def test_words_of_another_meaning_are_no_typing_errors(pair):
+    claims = told({"x": [pair[0]] * 4 + [pair[1]]})
+    assert not merged(veracity.discover(claims, "majority-vote", alike={"": "words"}))
+
+
+@pytest.mark.parametrize(
+    ("texts", "n_values"),
+    [
+        (("Bach, J. S.", "Bach, J. C."), 2),
+        (("Lee, A. B.", "Lee, C. B."), 2),
+        (("Smith, John; Smith, Jane", "Jane Smith and John Smith", "Smith, Jane"), 2),
+        (("Deitel, Harvey M./ Deitel, Paul J.", "DEITEL"), 2),
+        (("Hughes, Cameron; Hughes, Tracey", "Hughes, Cameron"), 2),
+        (("Art Conklin; Wm. Arthur Conklin", "Conklin, Art"), 1),
+        (("FISCHER, CHARLES N. - RICHARD J. LeBLANC", "Fischer, Charles N."), 2),
+    ],
+)
+def test_people_of_one_surname_are_told_apart_by_their_given_names(texts, n_values):
+    result = veracity.discover(told({"x": list(texts)}), "majority-vote", alike={"": "people"})
+    assert len(result.facts) == n_values
+
+
+def test_a_text_says_nothing_less_than_its_negation():
+    claims = told({"x": ["valid", "valid", "isn't valid", "cannot be valid"]})
+    rows = veracity.discover(claims, alike={"": "words"}).why("x").rows
+    assert not rows["claimed"].str.contains("says less").any()
 
 
 def test_few_labels_of_many_items_are_left_alone():
@@ -224,10 +267,11 @@ def test_a_region_lends_its_votes_in_algorithms_that_compare_values():
 def test_answers_are_the_same_in_memory_and_on_disk(tmp_path):
     table = generated.Text(7, 0.5, 0.3, items=150)
     table.claims.write_csv(tmp_path / "claims.csv")
-    usual = veracity.discover(table.claims, normalise=True)
-    assert usual.run.alikeness["kinds"] == {"": "words"}
+    words = {"": "words"}
+    usual = veracity.discover(table.claims, normalise=True, alike=words)
+    assert usual.run.alikeness["kinds"] == words
     engine = veracity.Local(memory="1MB", spill=tmp_path)
-    spilt = veracity.discover(tmp_path / "claims.csv", normalise=True, engine=engine)
+    spilt = veracity.discover(tmp_path / "claims.csv", normalise=True, alike=words, engine=engine)
     both = usual.truths.join(spilt.truths.sort("entity"), on=["entity", "value"])
     assert len(both) == 150
     assert np.allclose(both["plausibility"], both["plausibility_right"], atol=1e-9)

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import product
 from typing import Literal, NamedTuple, get_args
 
 AlikeKind = Literal["words", "spellings", "people", "numbers"]
@@ -34,20 +33,33 @@ SAME, BRIEF, PART, OTHER = range(4)
 LEADING = frozenset(["a", "an", "the", "is", "are", "was", "were", "be"])
 """Articles and auxiliaries, which say nothing at the beginning of an answer."""
 
-NEGATIONS = frozenset(["not", "no", "non", "never", "without", "except"])
+NEGATIONS = frozenset(
+    "not no non never nor neither none without except cannot cant dont doesnt didnt isnt arent "
+    "wasnt werent wont hasnt havent hadnt".split()  # noqa: SIM905
+)
 
-LONG, LONGER = 5, 9
-"""Letters of words in which one edit, or two, may be a typing error."""
+LONG = 5
+"""Letters of words in which one edit may be a typing error."""
 
 CLAIMS_AGAINST = 3
 """Fewest claims of a spelling against a single one that differs by a typing error."""
 
-TOKEN = re.compile(r"(?<!\w)-(?=[\d.])|(?:[^\W_]+(?:[.,:][0-9]+)*)(?:[+#]+|-(?!\w))?|[%$€£¥°=<>≈±]")
+LETTER = r"(?:[^\W_]|[\u0900-\u0963\u0e31-\u0e4e\u0eb1-\u0ece\u0f71-\u109f\u17b4-\u17d3\u3099])"
+"""A letter or digit, or a vowel sign of a script whose signs Python does not call letters."""
+
+TOKEN = re.compile(
+    rf"(?<!\w)-(?=[\d.])|(?:{LETTER}+(?:[.,:][0-9]+)*)(?:[+#]+|-(?!\w))?"
+    r"|[%$€£¥°=<>≈±≤≥\u0338]|!(?=[=\w])"
+)
+DASH = re.compile(r"[\u2010-\u2015\u2212]")
+RAISED = re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁺⁻¼-¾⅐-⅞])")
+"""Place before a power or a fraction, which would become a part of the number."""
+
 MARKDOWN = re.compile(r"[*_`~'\u2018\u2019\u02bc]")
 ROLE = re.compile(
     r"[\[(][^\])]*(?:\b(?:author|editor|ed|eds|illustrator|translator)s?\b)[^\])]*[\])]"
 )
-BETWEEN = re.compile(r"[;/|&\n]|\band\b|\bwith\b")
+BETWEEN = re.compile(r"[;/|&\n]|\s-\s|\band\b|\bwith\b")
 NO_NAMES = frozenset(
     "et al etc others jr sr dr prof phd md ii iii iv mr mrs ms by author editor eds ed the".split()  # noqa: SIM905
 )
@@ -64,10 +76,8 @@ class Words(NamedTuple):
     """True if a comma may have turned their order, as in Austen, Jane."""
 
 
-class People(NamedTuple):
-    """Persons by surname: their given names, as initials or in full."""
-
-    given_of: Mapping[str, tuple[str, ...]]
+Person = tuple[str, tuple[str, ...]]
+"""Surname, and given names as initials or in full."""
 
 
 def folded(text: str) -> str:
@@ -76,9 +86,12 @@ def folded(text: str) -> str:
     >>> folded("**Zoë** O'Hara")
     'zoe ohara'
     """
-    plain = unicodedata.normalize("NFKD", text).casefold()
+    plain = text.casefold()
     if not plain.isascii():
-        plain = "".join(sign for sign in plain if not unicodedata.combining(sign))
+        plain = unicodedata.normalize("NFKD", RAISED.sub(" ", plain)).casefold()
+        # classes below 10 make another letter of a letter, such as the marks of voiced kana
+        plain = "".join(sign for sign in plain if unicodedata.combining(sign) < 10)
+        plain = DASH.sub("-", plain)
     return MARKDOWN.sub("", plain)
 
 
@@ -99,30 +112,33 @@ def words_of(text: str, carriers: frozenset[str] = frozenset()) -> Words:
 
 
 @lru_cache(maxsize=1 << 17)
-def people_of(text: str) -> People:
-    """Return the persons that a text lists.
+def people_of(text: str) -> tuple[Person, ...]:
+    """Return the persons that a text lists, each once, in alphabetical order.
 
-    >>> people_of("Knuth, Donald E.").given_of
-    {'knuth': ('donald', 'e')}
-    >>> sorted(people_of("SCAMBRAY, JOEL MCCLURE, STUART").given_of)
+    >>> people_of("Knuth, Donald E.")
+    (('knuth', ('donald', 'e')),)
+    >>> [surname for surname, _ in people_of("SCAMBRAY, JOEL MCCLURE, STUART")]
     ['mcclure', 'scambray']
-    >>> people_of("Ann Lee, Bo Ek & Cy Fox et al.").given_of
-    {'lee': ('ann',), 'ek': ('bo',), 'fox': ('cy',)}
+    >>> people_of("Ann Lee, Bo Lee & Cy Fox et al., A. Lee")
+    (('fox', ('cy',)), ('lee', ('ann',)), ('lee', ('bo',)))
     """
-    given_of: dict[str, tuple[str, ...]] = {}
+    found: list[Person] = []
     listed = BETWEEN.sub(";", ROLE.sub(";", folded(text))).replace("-", "")
     for chunk in listed.split(";"):
         names = [_names(piece) for piece in chunk.split(",")]
-        for surname, given in _persons([piece for piece in names if piece]):
-            given_of[surname] = max(given, given_of.get(surname, ()), key=_letters)
-    return People(given_of)
+        found += _persons([piece for piece in names if piece])
+    persons: list[Person] = []
+    for surname, given in sorted(found, key=lambda one: -sum(map(len, one[1]))):
+        if not any(name == surname and _are_compatible(given, of) for name, of in persons):
+            persons.append((surname, given))
+    return tuple(sorted(persons))
 
 
 def _names(piece: str) -> list[str]:
     return [word for word in re.findall(r"[^\W\d_]+", piece) if word not in NO_NAMES]
 
 
-def _persons(pieces: list[list[str]]) -> Iterable[tuple[str, tuple[str, ...]]]:
+def _persons(pieces: list[list[str]]) -> Iterable[Person]:
     """Yield surname and given names of the persons in the pieces between commas."""
     if len(pieces) == 1 or all(_is_full(piece) for piece in pieces):
         for piece in pieces:  # Ann Lee, Bo Ek
@@ -145,10 +161,6 @@ def _persons(pieces: list[list[str]]) -> Iterable[tuple[str, tuple[str, ...]]]:
 def _is_full(piece: list[str]) -> bool:
     """Return True for given names with a surname, which is no initial, as in `Lee, Ann B.`."""
     return len(piece) > 1 and len(piece[-1]) > 1 and piece[0] not in PARTICLES
-
-
-def _letters(given: tuple[str, ...]) -> int:
-    return sum(map(len, given))
 
 
 # --- two texts ------------------------------------------------------------------------------------
@@ -188,7 +200,7 @@ def _briefly(one: Sequence[str], other: Sequence[str]) -> int:
     for word, beside in zip(one, other, strict=True):
         if word == beside:
             is_full |= _tells(word)
-        elif not (len(word) == 1 and word.isalpha() and beside.isalpha() and beside[0] == word):
+        elif len(word) != 1 or beside[0] != word or _has_digits([word, beside]):
             return OTHER
     return BRIEF if is_full else OTHER
 
@@ -199,10 +211,11 @@ def _tells(word: str) -> bool:
 
 
 def _has_digits(words: Iterable[str]) -> bool:
-    return any(not word.isalpha() for word in words)
+    """Return True if a word has a sign that is no letter, or is a Roman numeral such as II."""
+    return any(not word.isalpha() or (len(word) > 1 and set(word) <= set("ivx")) for word in words)
 
 
-def relate_people(one: People, other: People) -> int:
+def relate_people(one: Sequence[Person], other: Sequence[Person]) -> int:
     """Return the relation of a list of persons to another.
 
     >>> relate = lambda one, other: relate_people(people_of(one), people_of(other))
@@ -211,33 +224,36 @@ def relate_people(one: People, other: People) -> int:
     >>> relate("A. Lee", "Bo Ek; Ann Lee") == PART
     True
     """
-    if not one.given_of or len(one.given_of) > len(other.given_of):
+    if not one or len(one) > len(other):
         return OTHER
-    relation = SAME if len(one.given_of) == len(other.given_of) else PART
-    for surname, given in one.given_of.items():
-        beside = other.given_of.get(surname)
-        if beside is None or not _are_compatible(given, beside):
+    relation, left = SAME if len(one) == len(other) else PART, list(other)
+    for surname, given in one:
+        fits = [own for own in left if own[0] == surname and _are_compatible(given, own[1])]
+        if not fits:
             return OTHER
-        if given != beside and relation == SAME:
+        left.remove(max(fits, key=lambda own: own[1] == given))
+        if relation == SAME and (surname, given) not in fits:
             relation = BRIEF
     return relation
 
 
 def _are_compatible(given: tuple[str, ...], beside: tuple[str, ...]) -> bool:
-    """Return True for given names of which one shortens another, as G. and Greg do Gregory.
+    """Return True if each of the fewer given names shortens one of the others, or is shortened.
 
-    A name that lacks one letter is another one: Jan, Jane.
+    So G. and Greg do Gregory. A name that lacks one letter is another one: Jan, Jane.
     """
-    if not given or not beside:
-        return True
-    pairs = (sorted(pair, key=len) for pair in product(given, beside))
-    return any(
-        a == b or (b.startswith(a) and (len(a) == 1 or len(b) > len(a) + 1)) for a, b in pairs
-    )
+    fewer, more = sorted((given, beside), key=len)
+    return all(
+        any(a == b or (b.startswith(a) and (len(a) == 1 or len(b) > len(a) + 1))
+            for a, b in (sorted((own, other), key=len) for other in more))
+        for own in fewer
+    )  # fmt: skip
 
 
 def is_typo(one: Sequence[str], other: Sequence[str]) -> bool:
     """Return True if words differ by a typing error in one long word without digits.
+
+    First letters have to be equal: Gambia is not Zambia, and atypical not typical.
 
     >>> is_typo(["jane", "austin"], ["jane", "austen"]), is_typo(["gate1"], ["gate2"])
     (True, False)
@@ -247,11 +263,11 @@ def is_typo(one: Sequence[str], other: Sequence[str]) -> bool:
     differing = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
     if len(differing) != 1 or _has_digits(differing[0]):
         return False
-    shorter = min(map(len, differing[0]))
-    allowed = (shorter >= LONG) + (shorter >= LONGER)
+    if differing[0][0][0] != differing[0][1][0] or min(map(len, differing[0])) < LONG:
+        return False
     from rapidfuzz.distance import OSA  # noqa: PLC0415 - loaded where text is compared
 
-    return bool(allowed) and OSA.distance(*differing[0], score_cutoff=allowed) <= allowed
+    return OSA.distance(*differing[0], score_cutoff=1) <= 1
 
 
 # --- the values of an item ------------------------------------------------------------------------
@@ -281,10 +297,7 @@ def compare_words(texts: Sequence[str], carriers: frozenset[str]) -> Compared:
 def compare_people(texts: Sequence[str], carriers: frozenset[str]) -> Compared:
     """Return the names in texts, and the function that relates two of them."""
     parsed = [people_of(text) for text in texts]
-    names = [
-        [word for surname in sorted(one.given_of) for word in (*one.given_of[surname], surname)]
-        for one in parsed
-    ]
+    names = [[word for surname, given in one for word in (*given, surname)] for one in parsed]
     return names, lambda a, b: relate_people(parsed[a], parsed[b])
 
 
@@ -359,5 +372,5 @@ def _some_alike(words: Sequence[Sequence[str]]) -> list[int]:
 def is_divisible(kind: AlikeKind, text: str, carriers: frozenset[str]) -> bool:
     """Return True for values that can be told in part: of several words, or persons."""
     if kind == "people":
-        return len(people_of(text).given_of) > 1
+        return len(people_of(text)) > 1
     return sum(map(_tells, words_of(text, carriers).words)) > 1
