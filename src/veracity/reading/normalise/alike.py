@@ -34,8 +34,30 @@ LEADING = frozenset(["a", "an", "the", "is", "are", "was", "were", "be"])
 """Articles and auxiliaries, which say nothing at the beginning of an answer."""
 
 NEGATIONS = frozenset(
-    "not no non never nor neither none without except cannot cant dont doesnt didnt isnt arent "
-    "wasnt werent wont hasnt havent hadnt".split()  # noqa: SIM905
+    [
+        "not",
+        "no",
+        "non",
+        "never",
+        "nor",
+        "neither",
+        "none",
+        "without",
+        "except",
+        "cannot",
+        "cant",
+        "dont",
+        "doesnt",
+        "didnt",
+        "isnt",
+        "arent",
+        "wasnt",
+        "werent",
+        "wont",
+        "hasnt",
+        "havent",
+        "hadnt",
+    ]
 )
 
 LONG = 5
