@@ -130,6 +130,28 @@ def test_an_update_lists_the_items_of_new_claims_with_the_old_claims_on_them():
     assert updated.fitted.counted.supports_of_source.tolist() == [2.0, 2.0, 2.0, 1.0]
 
 
+def test_notes_of_an_update_stay_when_it_settles(drawn):
+    fitted = discover(drawn.claims, "mle").fitted
+    settled = quietly(fitted.update, drawn.claims[:1], withdrawn=drawn.claims[5:7], settle=True)
+    assert "2 earlier claims are withdrawn" in settled.notes
+    assert "1 earlier claim is replaced" in settled.notes
+
+
+@pytest.mark.parametrize(
+    "row", [("s0", 1, 2.5), ("s0", 1.5, 2), ("s0", "1a", 2), ("s0", 1, "open")]
+)
+def test_claims_are_not_cut_to_the_type_of_the_earlier_ones(row):
+    rows = [(f"s{source}", item, (item + source) % 3) for item in range(30) for source in range(4)]
+    columns = ["source", "entity", "value"]
+    fitted = discover(pl.DataFrame(rows, columns, orient="row")).fitted
+    with pytest.raises(InputError, match="cast"):
+        fitted.update(pl.DataFrame([row], columns, orient="row"))
+    whole = pl.DataFrame([("s0", 1.0, 2.0), ("s1", 1.0, 0.0)], columns, orient="row")
+    facts = quietly(fitted.update, whole).facts
+    assert facts["entity"].to_list() == [1, 1, 1]  # s2 and s3 say 0 and 1
+    assert dict(facts.select("value", "supporters").iter_rows()) == {0: 2, 1: 1, 2: 1}
+
+
 def test_the_same_claims_again_change_hardly_anything(drawn):
     fitted = discover(drawn.claims, "mle").fitted
     again = quietly(fitted.update, drawn.claims.head(300)).fitted

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -356,6 +357,28 @@ def test_a_claim_without_a_value_is_refused():
     with pytest.raises(NoClaims):
         stream.take(flights.claims.clear())
     assert stream.number == 0
+
+
+def test_dates_that_are_new_values_are_saved(tmp_path):
+    dates = pl.lit(date(2026, 1, 1)) + pl.duration(days=pl.col("value").str.slice(1).cast(int))
+    old = draw(1, SKILLS, 60, labels=True).with_columns(value=dates.cast(pl.Date))
+    stream = veracity.Stream(learned(old))
+    stream.claim("s0", "x", date(2030, 5, 1))
+    stream.claim("a stranger", "x", date(2030, 5, 2))
+    again = veracity.Stream.load(stream.save(tmp_path / "snapshot"))
+    for own in (stream, again):
+        own.learn()
+    assert again.claim("s1", "x", date(2030, 5, 1)) == stream.claim("s1", "x", date(2030, 5, 1))
+    assert arrays_equal(again.fitted, stream.fitted)
+
+
+def test_a_table_is_normalised_once_though_the_stream_learns_in_between(monkeypatch):
+    flights = veracity.synthetic.flights()
+    stream = veracity.Stream(learned(flights.claims, normalise=True), learn_every=20)
+    spelt = []
+    monkeypatch.setattr(veracity.Stream, "_spelt", lambda self, *row: spelt.append(row) or row[2])
+    stream.take(flights.claims.head(60))
+    assert (stream.number, spelt) == (60, [])
 
 
 @pytest.mark.slow

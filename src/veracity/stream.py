@@ -50,8 +50,6 @@ ROLES = ("sources", "labels", "attributes")
 OF_FIT = ("kind", "normalisation", "columns", "no_value", "plans", "rounds")
 """Plain fields of a fit."""
 
-TABLES_OF_FIT = ("source_features", "history")
-
 
 class Stream:
     """Judge of claims that come one at a time.
@@ -89,8 +87,6 @@ class Stream:
     """
 
     result: Result | None
-    _is_normalised: bool
-    _spellings: dict[Any, Any]
 
     def __init__(
         self, fitted: Fitted, *, learn_every: int = 10_000, keep_items: int = 1_000_000
@@ -124,6 +120,8 @@ class Stream:
         self._examples: dict[str, dict[type, Any]] = {"entities": {}}  # by type
         for role in ROLES:
             self._examples[role] = {type(own): own for own in getattr(fitted.names, role)[:1]}
+        self._is_normalised = fitted.normalisation is not None
+        self._spellings: dict[Any, Any] = {}
         self._epoch = 0
         self._use(replace(fitted, claims=None))
 
@@ -224,14 +222,16 @@ class Stream:
         ]
         sizes = [(len(own.said), own.folded, len(own.older)) for own in self._items.values()]
         features = fitted.algorithm.source_features
-        tables = {
+        tables: dict[str, pl.DataFrame] = {
             "claims": self._frame(rows),
             "items": pl.DataFrame(sizes, ["claims", "folded", "older"], orient="row"),
-            "history": fitted.history,
-            "source_features": None if features is None else features.table,
-            **{role: getattr(fitted.names, role).to_frame("name") for role in ROLES},
+            **({} if fitted.history is None else {"history": fitted.history}),
+            **({} if features is None else {"source_features": features.table}),
+            **{
+                role: _more(getattr(fitted.names, role), added).to_frame("name")
+                for role, added in self._added.items()
+            },
         }
-        tables = {name: table for name, table in tables.items() if table is not None}
         described = {
             "veracity": __version__,
             "format": FORMAT,
@@ -239,7 +239,7 @@ class Stream:
             "number": self.number,
             "learn_every": self.learn_every,
             "keep_items": self.keep_items,
-            "added": self._added,
+            "added": {role: len(names) for role, names in self._added.items()},
             "algorithm": fitted.algorithm.name,
             "parameters": describe_parameters(fitted.algorithm),
             "open_values": fitted.names.n_unnumbered,
@@ -284,8 +284,9 @@ class Stream:
 
     def _restore(self, described: dict[str, Any], tables: dict[str, pl.DataFrame]) -> None:
         """Take the claims of a snapshot; their items are judged again when they are met."""
-        self.number, self._added = described["number"], described["added"]
-        for role, names in self._added.items():
+        self.number = described["number"]
+        for role, n_added in described["added"].items():
+            names = self._added[role] = tables[role]["name"].tail(n_added).to_list()
             for name in names:
                 self._numbers[role][name] = len(self._numbers[role])
         self._grow()
@@ -418,8 +419,6 @@ class Stream:
             new = getattr(fitted.names, role)[len(numbers) :].to_list()
             numbers.update(zip(new, range(len(numbers), len(numbers) + len(new)), strict=True))
             self._added[role] = []
-        self._is_normalised = fitted.normalisation is not None
-        self._spellings = {}
         self._are_numbers = numbers_in(fitted.names.labels) is not None
         self._grow()
 
@@ -595,7 +594,10 @@ def _fit_from(
     if algorithm.source_features is not None:
         features = algorithm.source_features.with_table(tables["source_features"])
         algorithm = replace(algorithm, source_features=features)  # type: ignore[type-var]
-    series = {role: tables[role]["name"] for role in ROLES}
+    series = {
+        role: tables[role]["name"].head(len(tables[role]) - n)
+        for role, n in described["added"].items()
+    }
     names = Names(**series, n_unnumbered=described["open_values"])
     own = described["fit"]
     fitted = Fitted.from_arrays(algorithm, names, own["kind"], arrays, own["normalisation"])

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray, voices_of
-from veracity.encoding.names import Places, marks_of
+from veracity.encoding.names import marks_of
 from veracity.encoding.partitions import (
     CLAIMS_PER_BLOCK,
-    Make,
+    LazyPartitions,
     MarkedItems,
     Partition,
     Partitions,
     PartitionsInMemory,
-    tables_in_chunks,
 )
-from veracity.io.lazy import LazySequence, LazyTable
+from veracity.io.lazy import LazySequence
 from veracity.kernels.reference import begins_of
 from veracity.reading.roles import numbers_in
 
@@ -67,7 +66,7 @@ class KeptBlocks(LazySequence[Block]):
         return self._pieces[number].block._replace(number=number)
 
 
-class KeptParts(LazySequence[Partition]):
+class KeptParts(LazyPartitions):
     """Partitions of kept claims: as they were first encoded, but for items that came again.
 
     Nothing old is copied in an update: the items that came again are left out of their partition
@@ -76,6 +75,7 @@ class KeptParts(LazySequence[Partition]):
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self.pieces = tuple(pieces)
+        self.blocks = KeptBlocks(self.pieces)
 
     @classmethod
     def of(cls, parts: Partitions, clocks: Sequence[float] = ()) -> KeptParts:
@@ -85,11 +85,6 @@ class KeptParts(LazySequence[Partition]):
         of_part = clocks or [0.0] * len(parts)
         return cls([Piece(parts, n, clock=clock) for n, clock in enumerate(of_part)])
 
-    @property
-    def blocks(self) -> Sequence[Block]:
-        """Return all claims, without names of items."""
-        return KeptBlocks(self.pieces)
-
     def __len__(self) -> int:
         return len(self.pieces)
 
@@ -97,30 +92,6 @@ class KeptParts(LazySequence[Partition]):
         """Return the partition at a place."""
         part = self.pieces[number].partition
         return Partition(part.block._replace(number=number), part.items, part.values)
-
-    def with_blocks(self, blocks: Iterable[Block]) -> PartitionsInMemory:
-        """Replace the blocks by those with the known truths."""
-        return PartitionsInMemory(self).with_blocks(blocks)
-
-    def with_merged(self, blocks: Iterable[Block]) -> PartitionsInMemory:
-        """Replace the blocks by those in which values are merged."""
-        return PartitionsInMemory(self).with_merged(blocks)
-
-    def renumbered(self, places: Places) -> PartitionsInMemory:
-        """Replace the numbers that are shared across blocks."""
-        return PartitionsInMemory(self).renumbered(places)
-
-    def with_any(self, items: MarkedItems) -> Iterator[Partition]:
-        """Yield the partitions that may have some of these items."""
-        for number, block in enumerate(self.blocks):
-            if items.has(block.mark_of_item).any():
-                yield self[number]
-
-    def tables(
-        self, make: Make, answers: Sequence[Any], names: Mapping[str, int]
-    ) -> list[LazyTable]:
-        """Return tables that are made of all partitions, part by part."""
-        return tables_in_chunks(self, make, answers, names)
 
     def without(self, items: MarkedItems) -> tuple[KeptParts, list[tuple[Partition, float]]]:
         """Take items out; also return them with their claims, and the clock of each partition."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from veracity.encoding.block import Block, BoolArray, IntArray
 from veracity.encoding.names import Names, Places, marks_of
-from veracity.io.lazy import LazyTable
+from veracity.io.lazy import LazySequence, LazyTable
 from veracity.io.memory import claims_that_fit
 from veracity.kernels.reference import in_groups
 from veracity.reading.clean import NO_TIME
@@ -254,6 +254,36 @@ class PartitionsInMemory(tuple[Partition, ...]):
         """Return tables that are made when they are asked for; of one partition, at once."""
         if len(self) == 1:
             return [make(self[0], answers[0], name) for name in names]
+        return tables_in_chunks(self, make, answers, names)
+
+
+class LazyPartitions(LazySequence[Partition]):
+    """Partitions that are made or mapped when they are asked for; changed ones are in memory."""
+
+    blocks: Sequence[Block]
+
+    def with_blocks(self, blocks: Iterable[Block]) -> PartitionsInMemory:
+        """Replace the blocks by those with the known truths."""
+        return PartitionsInMemory(self).with_blocks(blocks)
+
+    def with_merged(self, blocks: Iterable[Block]) -> PartitionsInMemory:
+        """Replace the blocks by those in which values are merged."""
+        return PartitionsInMemory(self).with_merged(blocks)
+
+    def renumbered(self, places: Places) -> PartitionsInMemory:
+        """Replace the numbers that are shared across blocks."""
+        return PartitionsInMemory(self).renumbered(places)
+
+    def with_any(self, items: MarkedItems) -> Iterable[Partition]:
+        """Yield the partitions that may have some of these items; no other is read."""
+        for number, block in enumerate(self.blocks):
+            if items.has(block.mark_of_item).any():
+                yield self[number]
+
+    def tables(
+        self, make: Make, answers: Sequence[Any], names: Mapping[str, int]
+    ) -> list[LazyTable]:
+        """Return tables made from all partitions; each chunk is made when it is used."""
         return tables_in_chunks(self, make, answers, names)
 
 

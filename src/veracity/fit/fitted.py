@@ -166,8 +166,12 @@ class Fitted:
         )  # fmt: skip
         if not settle or updated.fitted is None:
             return updated
-        least = min_plausibility
-        return updated.fitted.settle(min_plausibility=least, engine=engine, progress=progress)
+        settled = updated.fitted.settle(
+            min_plausibility=min_plausibility, engine=engine, progress=progress
+        )
+        notes = dict.fromkeys([*updated.notes, *settled.notes])
+        settled.run = replace(settled.run, notes=list(notes))
+        return settled
 
     def settle(
         self,

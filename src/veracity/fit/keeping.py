@@ -78,7 +78,10 @@ def revised(before: Fitted, new: Encoded, withdrawn: Encoded | None, engine: Eng
 
 
 def _named_as(kept: Encoded, new: Encoded) -> Encoded | None:
-    """Return new claims with items and values of the types of the kept ones; None if impossible."""
+    """Return new claims with items and values of the types of the kept ones.
+
+    Return None if they name items by other columns.
+    """
     example, own = kept.example, new.example
     items, values = pl.Schema(example.items.schema), example.values
     if items.names() != own.items.columns:
@@ -86,18 +89,28 @@ def _named_as(kept: Encoded, new: Encoded) -> Encoded | None:
     is_alike = values is None or own.values is None or values.dtype == own.values.dtype
     if items == own.items.schema and is_alike:
         return new
-    try:
-        parts = [
-            Partition(
-                part.block._replace(mark_of_item=marks_of(part.items.cast(items))),
-                part.items.cast(items),
-                None if part.values is None or values is None else part.values.cast(values.dtype),
-            )
-            for part in new.parts
-        ]
-    except pl.exceptions.PolarsError:
-        return None
+    parts = []
+    for part in new.parts:
+        named = pl.DataFrame([_cast(column, items[column.name]) for column in part.items])
+        has_values = part.values is not None and values is not None
+        spelt = _cast(part.values, values.dtype) if has_values else None  # type: ignore[arg-type, union-attr]
+        parts.append(Partition(part.block._replace(mark_of_item=marks_of(named)), named, spelt))
     return replace(new, parts=PartitionsInMemory(parts))
+
+
+def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Return the column in the type of the earlier claims; raise unless nothing is lost."""
+    try:
+        found = column.cast(dtype)
+        if found.cast(column.dtype).equals(column):
+            return found
+    except pl.exceptions.PolarsError:
+        pass
+    some = ", ".join(str(one) for one in column.head(3))
+    raise InputError(
+        f"the earlier claims have {dtype} where the new ones have {column.dtype} ({some}); cast "
+        "the columns of both to one type, or run discover on all claims"
+    )
 
 
 def _without(

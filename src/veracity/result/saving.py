@@ -11,7 +11,7 @@ import importlib
 import json
 import pickle
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -26,14 +26,11 @@ from veracity._version import __version__
 from veracity.alike import Alikeness
 from veracity.encoding.block import Block
 from veracity.encoding.kept import KeptParts
-from veracity.encoding.names import Names, Places
+from veracity.encoding.names import Names
 from veracity.encoding.partitions import (
     Encoded,
-    Make,
-    MarkedItems,
+    LazyPartitions,
     Partition,
-    PartitionsInMemory,
-    tables_in_chunks,
 )
 from veracity.errors import UnreadableFile, first_line
 from veracity.fit.fitted import Fitted
@@ -478,7 +475,7 @@ class SavedBlocks(LazySequence[Block]):
         return Block(**arrays, number=number)
 
 
-class SavedPartitions(LazySequence[Partition]):
+class SavedPartitions(LazyPartitions):
     """Partitions of a saved run: mapped blocks, whose items and values are rows of the facts."""
 
     def __init__(self, blocks: SavedBlocks, facts: SavedTable) -> None:
@@ -494,27 +491,3 @@ class SavedPartitions(LazySequence[Partition]):
         facts = self._facts.rows(self._first_fact[number], block.n_facts)
         items = facts.select(keys_of(facts))[block.first_fact_of_item[:-1]]
         return Partition(block, items, facts["value"] if "value" in facts.columns else None)
-
-    def with_blocks(self, blocks: Iterable[Block]) -> PartitionsInMemory:
-        """Replace the blocks by the same blocks with known truths."""
-        return PartitionsInMemory(self).with_blocks(blocks)
-
-    def with_merged(self, blocks: Iterable[Block]) -> PartitionsInMemory:
-        """Replace the blocks by those in which values are merged."""
-        return PartitionsInMemory(self).with_merged(blocks)
-
-    def renumbered(self, places: Places) -> PartitionsInMemory:
-        """Renumber the sources and labels, whose numbers are shared by all blocks."""
-        return PartitionsInMemory(self).renumbered(places)
-
-    def with_any(self, items: MarkedItems) -> Iterable[Partition]:
-        """Yield the partitions that may have some of these items."""
-        for number, block in enumerate(self.blocks):
-            if items.has(block.mark_of_item).any():
-                yield self[number]
-
-    def tables(
-        self, make: Make, answers: Sequence[Any], names: Mapping[str, int]
-    ) -> list[LazyTable]:
-        """Return tables made from all partitions; each chunk is made when it is used."""
-        return tables_in_chunks(self, make, answers, names)
