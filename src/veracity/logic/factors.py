@@ -26,6 +26,7 @@ from veracity.kernels import BROKEN, OPEN
 from veracity.kernels.reference import begins_of, in_groups
 from veracity.logic.rules import HARD, Rules, Values, codes_of
 from veracity.naming import as_text
+from veracity.printing import in_short
 from veracity.values import amounts
 
 MOST_LABELS = 20
@@ -206,11 +207,12 @@ def ground(block: Block, rules: Rules) -> Graph:
         item = item[(item >= 0).all(axis=1)]
         cases[r] = len(item)
         n_cells = states.n_of_item[item].prod(axis=1)
-        if len(item) and n_cells.max() > MOST_CELLS:
+        most = states.n_of_item[item].prod(axis=1, dtype=np.float64).max(initial=0.0)
+        if most > MOST_CELLS:  # integers would overflow
             raise TooLarge(
-                f"rule '{rule.name}': an entity has {n_cells.max():,} combinations of values of "
-                f"{', '.join(rule.attributes)}, and {MOST_CELLS:,} at most can be held; leave the "
-                "rule out, or bring values to one spelling with normalise=True"
+                f"rule '{in_short(rule.name)}': an entity has {most:,.0f} combinations of values "
+                f"of {in_short(', '.join(rule.attributes))}, and {MOST_CELLS:,} at most can be "
+                "held; leave the rule out, or bring values to one spelling with normalise=True"
             )
         bounds = np.flatnonzero(np.diff(np.cumsum(n_cells) // CELLS_AT_ONCE, prepend=0))
         for own, size in zip(np.split(item, bounds), np.split(n_cells, bounds), strict=True):
