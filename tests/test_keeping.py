@@ -204,6 +204,25 @@ def test_the_command_updates_withdraws_forgets_and_settles(drawn, tmp_path, monk
     assert veracity.load("all").run.input.claims == len(drawn.claims) - 1
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_withdrawn_claims_that_nobody_made_are_counted_in_a_note(kind):
+    claims = some_claims(kind, 1, 100).unique(maintain_order=True)
+    columns = ("source", "fact") if kind == "binary" else ("source", "entity", "attribute")
+    claims = claims.unique(columns, keep="first", maintain_order=True)
+    fitted = discover(claims, kind=kind).fitted
+    item = columns[1]
+    unknown = [
+        claims[:1].with_columns(source=pl.lit("nobody")),
+        claims[1:3].with_columns(**{item: pl.lit("nothing ") + pl.col(item)}),
+    ]
+    updated = quietly(fitted.update, claims[:1], withdrawn=pl.concat([*unknown, claims[3:4]]))
+    assert any(note.startswith("3 withdrawn claims were not among") for note in updated.notes)
+    assert "nobody" not in updated.sources["source"].to_list()
+    new = claims[:1].with_columns(pl.lit("elsewhere").alias(item))
+    updated = quietly(fitted.update, new, withdrawn=unknown[0])
+    assert any(note.startswith("1 withdrawn claim was not among") for note in updated.notes)
+
+
 # --- forgetting -----------------------------------------------------------------------------------
 
 
@@ -222,10 +241,11 @@ def feed(hours, *, right, seed):
     return pl.DataFrame(rows, ["source", "entity", "value", "time"], orient="row")
 
 
-def test_half_of_what_was_learned_is_forgotten_after_a_half_life(drawn):
+@pytest.mark.parametrize("half_life", [int, float, str, np.int64])
+def test_half_of_what_was_learned_is_forgotten_after_a_half_life(half_life, drawn):
     fitted = discover(drawn.claims, "mle").fitted
     new = drawn.claims.with_columns(entity="again " + pl.col("entity"))
-    updated = quietly(fitted.update, new, half_life=len(new)).fitted
+    updated = quietly(fitted.update, new, half_life=half_life(len(new))).fitted
     counts, before = updated.totals["rounds"][0][0], fitted.totals["rounds"][0][0]
     kept = quietly(fitted.update, new).fitted.totals["rounds"][0][0]
     assert np.allclose(kept[:, 1] - counts[:, 1], before[:, 1] / 2)
@@ -267,6 +287,8 @@ def test_a_feed_that_broke_is_trusted_no_more_with_a_half_life_of_a_day():
     ("half_life", "algorithm", "said"),
     [
         (0, "mle", "above 0"),
+        (True, "mle", "above 0"),
+        (float("nan"), "mle", "above 0"),
         ("soon", "mle", "half_life must be"),
         ("1d", "mle", "no times"),
         (100, "ltd-rbm", "no sums"),

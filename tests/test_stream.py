@@ -17,7 +17,7 @@ import pytest
 import veracity
 from marks import few_kinds
 from veracity.algorithms import CATALOGUE, LTDRBM, Veracity
-from veracity.errors import NotConverged, ParameterError, UnreadableFile
+from veracity.errors import NoClaims, NotConverged, ParameterError, UnreadableFile
 from veracity.testing import some_claims
 
 PAIRS = [
@@ -288,6 +288,74 @@ def test_what_cannot_be_streamed_is_refused():
     weighted = replace(fitted, columns={**fitted.columns, "weight": "weight"})
     with pytest.raises(ParameterError, match="no weights"):
         veracity.Stream(weighted).take(draw(2, SKILLS, 2).with_columns(weight=0.5))
+
+
+def test_a_fit_that_merges_values_is_refused():
+    values = ("New  York City", "new york city", "Boston", "boston")
+    rows = [(f"s{n}", f"e{i}", f"{own} {i}") for i in range(50) for n, own in enumerate(values)]
+    claims = pl.DataFrame(rows, ["source", "entity", "value"], orient="row")
+    fitted = learned(claims, alike=True)
+    assert fitted.alikeness
+    with pytest.raises(ParameterError, match="alike=False"):
+        veracity.Stream(fitted)
+
+
+def test_a_result_is_no_fit():
+    with pytest.raises(ParameterError, match=r"such as result\.fitted"):
+        veracity.Stream(veracity.discover(draw(1, SKILLS, 50)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("s0", 5, "red"), ("s0", "x", 5), ("s0", "x", None), ("s0", None, "red"),
+        ("s0", "x", float("nan")), (None, "x", "red"), ("s0", "x", object()),
+        ("s0", "x", "red", 5),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_claim_that_no_table_can_hold_spoils_nothing(wrong, labels, tmp_path):
+    stream = veracity.Stream(learned(draw(1, SKILLS, 60, labels=labels)))
+    stream.take(draw(2, SKILLS, 2, first=500, labels=labels))
+    for own in (stream, veracity.Stream.load(stream.save(tmp_path / "snapshot"))):
+        with pytest.raises(ParameterError, match=r"type|cannot be one"):
+            own.claim(*wrong)
+        assert own.number == 16
+        own.claim("s1", "x", "red")
+        own.learn()
+        own.save(tmp_path / "snapshot")
+        assert own.fitted.counted.supports_of_source.sum() == 8 * 62 + 1
+
+
+def test_fractions_are_refused_where_values_are_whole_numbers():
+    claims = draw(1, SKILLS, 60, labels=True).with_columns(
+        value=pl.col("value").str.strip_chars("v").cast(pl.Int64)
+    )
+    stream = veracity.Stream(learned(claims))
+    stream.claim("s0", "x", 2)
+    with pytest.raises(ParameterError, match=r"differ in type: 2\.5, and before"):
+        stream.claim("s1", "x", 2.5)
+    assert stream.claim("s2", "x", 2).before is not None
+    stream.learn()
+
+
+def test_text_may_come_where_all_values_were_numbers():
+    claims = draw(1, SKILLS, 60, labels=True).with_columns(pl.col("value").str.strip_chars("v"))
+    stream = veracity.Stream(learned(claims))
+    stream.claim("s0", "x", "closed")
+    stream.claim("s1", "x", "open")
+    assert stream.claim("s2", "x", "2").before is None
+    assert stream.claim("s3", "x", "closed").answer == "closed"
+
+
+def test_a_claim_without_a_value_is_refused():
+    flights = veracity.synthetic.flights()
+    stream = veracity.Stream(learned(flights.claims, normalise=True))
+    with pytest.raises(ParameterError, match="'n/a' means that there is no value"):
+        stream.claim("orbitz", "VC-1", "n/a", "departure")
+    with pytest.raises(NoClaims):
+        stream.take(flights.claims.clear())
+    assert stream.number == 0
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ from veracity.reading.normalise.alike import (
     is_divisible,
     words_of,
 )
-from veracity.values import covers, grains, pairs_within
+from veracity.values import Grains, covers, grains, pairs_within
 
 Alike = Callable[[Sequence[str], Sequence[str]], Any]
 """Return a matrix [value, other]: the share of what a value says that the other says, too."""
@@ -111,9 +111,16 @@ class Alikeness:
     # --- the values of an item --------------------------------------------------------------------
 
     def compared(
-        self, attribute: str, texts: list[str], n_claims: Sequence[float]
+        self,
+        attribute: str,
+        texts: list[str],
+        n_claims: Sequence[float],
+        intervals: Grains | None = None,
     ) -> tuple[Groups, list[bool]]:
-        """Return the groups of values, and True for those that can be told in part."""
+        """Return the groups of values, and True for those that can be told in part.
+
+        `intervals` are the `grains` of the values, if they are at hand.
+        """
         rank = list(range(len(texts)))
         group, parts = rank, list[tuple[int, int]]()
         divisible = [False] * len(texts)
@@ -123,15 +130,16 @@ class Alikeness:
             wholes = {whole for _, whole in parts}
             divisible = [place in wholes for place in range(len(texts))]
         elif kind == "numbers":
-            one, other = (np.array(of) for of in zip(*_pairs(len(texts)), strict=True))
-            values = grains(pl.Series(texts))
-            parts = [(int(a), int(b)) for a, b in zip(one, other, strict=True)
-                     if covers(values, np.array([a]), np.array([b]))[0]]  # fmt: skip
+            values = grains(pl.Series(texts)) if intervals is None else intervals
+            parts = _covering(values)
             divisible = (values.kind >= 0).tolist()
         elif kind is not None:
             carriers = self.carriers.get(attribute, frozenset())
             group, parts, rank = groups_of(kind, texts, n_claims, carriers)
-            divisible = [is_divisible(kind, text, carriers) for text in texts]
+            if kind == "spellings":
+                parts = []
+            else:
+                divisible = [is_divisible(kind, text, carriers) for text in texts]
         if self.ancestors:
             place = {text: group[k] for k, text in enumerate(texts)}
             for k, text in enumerate(texts):
@@ -164,6 +172,7 @@ class Alikeness:
         attributes = attributes_of(part)
         first = block.first_fact_of_item
         is_meant = np.isin(attributes, list(self.kinds))
+        intervals = grains(texts) if "numbers" in self.kinds.values() else None
         if self.ancestors or self.function is not None:
             is_meant[:] = True
         for item in np.flatnonzero(is_meant & (block.n_facts_of_item > 1)).tolist():
@@ -172,7 +181,10 @@ class Alikeness:
                 n_large += 1
                 continue
             (group, parts, rank), divisible = self.compared(
-                attributes[item], spellings[begin:end], votes[begin:end].tolist()
+                attributes[item],
+                spellings[begin:end],
+                votes[begin:end].tolist(),
+                None if intervals is None else intervals.part(begin, end),
             )
             is_divisible_of_fact[begin:end] = divisible
             if not parts and len(set(group)) == len(group):
@@ -211,6 +223,13 @@ def attributes_of(part: Partition) -> np.ndarray[Any, Any]:
     if "attribute" not in part.items.columns:
         return np.full(part.block.n_items, "", dtype=object)
     return as_text(part.items["attribute"]).fill_null("").to_numpy()
+
+
+def _covering(values: Grains) -> list[tuple[int, int]]:
+    """Return the pairs (less, all) of which the first is the second, written less precisely."""
+    one, other = np.nonzero(~np.eye(len(values.kind), dtype=np.bool_))
+    is_part = covers(values, one, other)
+    return list(zip(one[is_part].tolist(), other[is_part].tolist(), strict=True))
 
 
 def _pairs(n: int) -> Iterator[tuple[int, int]]:
@@ -342,11 +361,13 @@ def learned_alikeness(
             found[attribute] = _kind_of(disputed, is_text=kinds.get(attribute, usual) == "text")
         else:
             continue
-        if found[attribute] == "words":
+        if found[attribute] in ("words", "spellings"):
             carriers[attribute] = carriers_of(claims_of[attribute])
         own_carriers = carriers.get(attribute, frozenset())
         if attribute not in said and not _is_clear(found[attribute], disputed, own_carriers):
             del found[attribute]
+        elif attribute not in said and found[attribute] == "words":
+            found[attribute] = "spellings"
     return Alikeness(kinds=found, carriers=carriers)
 
 

@@ -181,7 +181,7 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     alike
         True to merge text values that say the same, and to count those that say less ("Hutton" for
         "Hutton, David V.") as brief forms of the fuller ones; by default, if they are normalised.
-        "words", "people" or "numbers" compares all values as such, and a mapping those of some
+        "words", "spellings", "people" or "numbers" compares all values so, and a mapping those of some
         attributes. A function of two lists of values returns a matrix of shares: of what each value
         says, the other says, too.
     hierarchy
@@ -305,7 +305,6 @@ def update(
     if withdrawn is not None:
         rows = open_claims(withdrawn, engine, like=fitted, **options)
         taken_back = engine.encode(rows, progress).numbered_as(encoded.names)  # type: ignore[arg-type]
-        encoded = replace(encoded, names=taken_back.names)
     new = encoded
     before = faded(fitted, half_life, encoded.n_claims, encoded.until)
     before, encoded, notes = revised(before, encoded, taken_back, engine)

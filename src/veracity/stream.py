@@ -6,8 +6,11 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
+from numbers import Integral, Real
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -22,7 +25,7 @@ from veracity.encoding.kept import KeptParts
 from veracity.encoding.names import Names
 from veracity.encoding.partitions import Encoded
 from veracity.engines import Local
-from veracity.errors import ParameterError, UnreadableFile, first_line
+from veracity.errors import NoClaims, ParameterError, UnreadableFile, first_line
 from veracity.fit.fitted import Fitted
 from veracity.io.atomic import atomic_folder, recover
 from veracity.io.frames import hand_back
@@ -92,15 +95,25 @@ class Stream:
     def __init__(
         self, fitted: Fitted, *, learn_every: int = 10_000, keep_items: int = 1_000_000
     ) -> None:
-        if fitted.rules is not None:
-            raise ParameterError(
-                "Stream: a fit under rules needs all claims on an entity at once; use fitted.judge"
-            )
-        if fitted.kind == "numeric" or fitted.algorithm.item_features is not None:
-            what = "claims that are numbers" if fitted.kind == "numeric" else "item features"
-            raise ParameterError(f"Stream: {what} cannot be streamed; use fitted.update")
-        if min(learn_every, keep_items) < 1:
-            raise ParameterError("Stream: learn_every and keep_items must be at least 1")
+        if not isinstance(fitted, Fitted):
+            raise ParameterError(f"Stream needs a fit, such as result.fitted, got {short(fitted)}")
+        refused = {
+            "a fit under rules needs all claims on an entity at once; use fitted.judge": (
+                fitted.rules is not None
+            ),
+            "the fit merges or compares the values of an item; use fitted.judge, or discover with "
+            "alike=False and without a hierarchy": bool(fitted.alikeness),
+            "claims that are numbers cannot be streamed; use fitted.update": (
+                fitted.kind == "numeric"
+            ),
+            "item features cannot be streamed; use fitted.update": (
+                fitted.algorithm.item_features is not None
+            ),
+            "learn_every and keep_items must be at least 1": min(learn_every, keep_items) < 1,
+        }
+        for reason, holds in refused.items():
+            if holds:
+                raise ParameterError(f"Stream: {reason}")
         self.number, self.result = 0, None
         self.learn_every, self.keep_items = learn_every, keep_items
         self._is_binary, self._is_multiple = fitted.kind == "binary", fitted.kind == "multiple"
@@ -108,6 +121,9 @@ class Stream:
         self._touched: dict[Any, None] = {}  # items with claims that were not learned from
         self._numbers: dict[str, dict[Any, int]] = {role: {} for role in ROLES}
         self._added: dict[str, list[Any]] = {role: [] for role in ROLES}
+        self._examples: dict[str, dict[type, Any]] = {"entities": {}}  # by type
+        for role in ROLES:
+            self._examples[role] = {type(own): own for own in getattr(fitted.names, role)[:1]}
         self._epoch = 0
         self._use(replace(fitted, claims=None))
 
@@ -149,8 +165,9 @@ class Stream:
             for batch in table.batches():
                 rows = batch.select(name for name in names if name in batch.columns)
                 verdicts = [self.claim(*row) for row in rows.iter_rows()]
-                columns = dict(zip(Verdict._fields, zip(*verdicts, strict=True), strict=True))
-                batches.append(rows.hstack(pl.DataFrame(columns)))
+                columns = zip(*verdicts, strict=True) if verdicts else ([],) * len(Verdict._fields)
+                table_of_verdicts = pl.DataFrame(dict(zip(Verdict._fields, columns, strict=True)))
+                batches.append(rows.hstack(table_of_verdicts))
         finally:
             self._is_normalised = is_normalised
         return hand_back(pl.concat(batches, how="vertical_relaxed"), table.frame_kind)
@@ -279,6 +296,8 @@ class Stream:
             for number in range(n_claims + n_older):
                 source, entity, *attribute, value = next(claims)
                 key = (entity, attribute[0]) if keyed and attribute[0] is not None else entity
+                self._check("entities", entity)
+                self._check("labels", value)
                 who = (source, value) if self._is_multiple else source
                 if number >= n_claims:
                     item.older.append((who, value))
@@ -324,8 +343,9 @@ class Stream:
 
     def _refreshed(self, key: Any) -> Item:
         """Return an item, new or counted anew by what was learned last."""
+        entity, attribute = _parts_of(key)
+        self._check("entities", entity)
         item = self._items.setdefault(key, Item())
-        attribute = key[1] if isinstance(key, tuple) else None
         item.attribute = 0 if attribute is None else self._meet("attributes", attribute)
         self._say(item, self._said(item))
         self._touched[key] = None
@@ -355,8 +375,9 @@ class Stream:
         """Return the place of a fact, which may be new."""
         place = item.place.get(value)
         if place is None and self._are_numbers:  # 7 and 7.0 are one value
-            same = (own for other, own in item.place.items() if float(other) == float(value))
-            place = next(same, None)
+            number = _number(value)
+            same = (own for other, own in item.place.items() if _number(other) == number)
+            place = None if number is None else next(same, None)
         if place is None:
             place = len(item.values)
             item.values.append(value)
@@ -378,8 +399,12 @@ class Stream:
         if key not in self._spellings:
             who = (source, value) if self._is_multiple else source
             row = self._frame([(entity if attribute is None else (entity, attribute), who, value)])
-            table: Any = open_claims(row, Local(), like=self.fitted)
-            self._spellings[key] = next(table.batches())["value"][0]
+            try:
+                table: Any = open_claims(row, Local(), like=self.fitted)
+                self._spellings[key] = next(table.batches())["value"][0]
+            except NoClaims:
+                reason = f"{short(value)} means that there is no value"
+                raise ParameterError(f"Stream: {reason}; leave the claim out") from None
         return self._spellings[key]
 
     # --- what was learned -------------------------------------------------------------------------
@@ -415,13 +440,32 @@ class Stream:
         """Return the number of a name, which may be new."""
         numbers = self._numbers[role]
         if name not in numbers:
-            known = getattr(self.fitted.names, role)
-            if len(known) and isinstance(name, str) != (known.dtype == pl.String):
-                raise ParameterError(f"Stream: {name!r} and the fit's {role} differ in type")
+            self._check(role, name)
             numbers[name] = len(numbers)
             self._added[role].append(name)
             self._grow()
         return numbers[name]
+
+    def _check(self, role: str, given: Any) -> None:
+        """Refuse a name or value that cannot stand in a column with the earlier ones.
+
+        No snapshot could hold it, and nothing could be learned from it.
+        """
+        examples = self._examples[role]
+        is_nan = given != given  # noqa: PLR0124
+        if type(given) in examples and not is_nan:
+            return
+        word, other = role.replace("labels", "values"), next(iter(examples.values()), given)
+        dtype = pl.Series([given]).dtype
+        if is_nan or dtype.is_nested() or dtype in (pl.Null, pl.Object):
+            raise ParameterError(
+                f"Stream: {short(given)} cannot be one of the {word}; give a text or a number"
+            )
+        if _kind_of(given) != _kind_of(other):
+            raise ParameterError(
+                f"Stream: {word} differ in type: {short(given)}, and before {short(other)}"
+            )
+        examples[type(given)] = given
 
     def _label(self, value: Any) -> int:
         """Return the number of a value, or zero where values have none."""
@@ -429,6 +473,7 @@ class Stream:
             if value not in (False, True):
                 raise ParameterError(f"Stream: a binary claim is True or False, got {value!r}")
             return 0
+        self._check("labels", value)
         if self.fitted.names.n_unnumbered or not getattr(self._online, "uses_labels", True):
             return 0
         return self._meet("labels", value)
@@ -460,7 +505,8 @@ class Stream:
 
     def _order_of(self, values: list[Any]) -> Any:
         """Return the key by which places of values are sorted."""
-        return (lambda at: float(values[at])) if self._are_numbers else values.__getitem__
+        numbers = [_number(value) for value in values] if self._are_numbers else [None]
+        return values.__getitem__ if None in numbers else numbers.__getitem__
 
     def _block(self, item: Item, order: list[int]) -> Block:
         """Return the item as arrays, its facts in this order."""
@@ -502,7 +548,7 @@ class Stream:
         """Return claims as a table."""
         columns: dict[str, list[Any]] = {"source": [], "entity": [], "attribute": [], "value": []}
         for key, who, value in rows:
-            entity, attribute = key if isinstance(key, tuple) else (key, None)
+            entity, attribute = _parts_of(key)
             row = (who[0] if self._is_multiple else who, entity, attribute, value)
             for column, part in zip(columns.values(), row, strict=True):
                 column.append(part)
@@ -514,6 +560,22 @@ class Stream:
 
 _COLUMNS = ("source", "entity", "value", "attribute")
 """Columns of claims, in the order of the parameters of `Stream.claim`."""
+
+
+def _parts_of(key: Any) -> Any:
+    """Return the entity and the attribute of an item."""
+    return key if isinstance(key, tuple) else (key, None)
+
+
+def _kind_of(given: Any) -> type:
+    return next((kind for kind in (str, Integral, Real) if isinstance(given, kind)), type(given))
+
+
+@lru_cache(10_000)
+def _number(value: str) -> float | None:
+    """Return a text as a number, or None if it is no plain number."""
+    found = numbers_in(pl.Series([value]))
+    return None if found is None else float(found[0])
 
 
 def _more(names: pl.Series, added: list[Any]) -> pl.Series:

@@ -243,6 +243,11 @@ class Grains(NamedTuple):
     low: FloatArray
     high: FloatArray
 
+    def part(self, begin: int, end: int) -> Grains:
+        """Return those of neighbouring values."""
+        kind, position, low, high = self
+        return Grains(kind[begin:end], position[begin:end], low[begin:end], high[begin:end])
+
 
 def grains(values: pl.Series) -> Grains:
     """Return the interval of each value, by the digits it is written with.

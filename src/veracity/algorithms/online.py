@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import exp, log
 from typing import Any, NamedTuple, Protocol
 
-from veracity.encoding.block import FloatArray, IntArray
+from veracity.encoding.block import FloatArray
 
 MOST_VOICES = 32
 """Number of voices up to which no score overflows, and errors count as even (`one_coin.EVEN`)."""
@@ -44,7 +44,7 @@ class Item:
     """
 
     __slots__ = (
-        "attribute", "before", "column", "count", "epoch", "folded", "groups", "label", "older",
+        "attribute", "before", "column", "count", "epoch", "folded", "label", "older",
         "place", "said", "share", "single", "total", "values", "voices", "word",
     )  # fmt: skip
 
@@ -72,7 +72,6 @@ class Item:
         self.voices = self.single = 0.0
         self.column = 0
         self.label: list[int] = []
-        self.groups: list[list[Any]] = []
 
     def verdict(self, place: int) -> Verdict | None:
         """Return the verdict if one value is clearly ahead."""
@@ -140,8 +139,8 @@ class OnlineVotes:
 class OnlineCoins:
     """Scores of the one-coin model: see `OneCoin.weights`.
 
-    ``score = Σ w (log odds + log K) / (1 + (Σ w - 1) correlation)``, with K for the number of
-    values, and w below one for sources that copy each other.
+    ``score = Σ (log odds + log K) / (1 + (n - 1) correlation)``, with K for the number of values,
+    and n for that of the claims on the item.
     """
 
     uses_labels = False
@@ -152,24 +151,16 @@ class OnlineCoins:
         undisputed: FloatArray,
         n_false: float,
         correlation: float,
-        copied: tuple[IntArray, FloatArray] | None,
     ) -> None:
-        self._log_odds, self._undisputed, self._correlation = log_odds, undisputed, correlation
+        self._log_odds, self._undisputed = log_odds, undisputed
         self._log_values = [log(max(n, n_false, 1.0)) for n in range(MOST_VOICES + 1)]
         self._shrink = [
             1.0 / (1.0 + max(n - 1.0, 0.0) * correlation) for n in range(MOST_VOICES + 1)
         ]
-        self._copied = copied
 
-    def word_of(self, source: int) -> tuple[list[float], float, Any]:
-        """Return the log-odds by attribute and on undisputed items, and the slot if it may copy."""
-        slot = None
-        if self._copied is not None:
-            slots, copied = self._copied
-            own = int(slots[source])
-            if own >= 0 and (copied[own].any() or copied[:, own].any()):
-                slot = own
-        return self._log_odds[source].tolist(), float(self._undisputed[source]), slot
+    def word_of(self, source: int) -> tuple[list[float], float]:
+        """Return the log-odds by attribute, and on undisputed items."""
+        return self._log_odds[source].tolist(), float(self._undisputed[source])
 
     def begin(self, item: Item, attribute: int) -> None:
         """Take the attribute, by which accuracies may differ."""
@@ -179,26 +170,18 @@ class OnlineCoins:
         """Begin a fact without supports."""
         item.word.append(0.0)
         item.count.append(0.0)
-        item.groups.append([])
 
-    def add(self, item: Item, word: tuple[list[float], float, Any], place: int) -> Verdict | None:
+    def add(self, item: Item, word: tuple[list[float], float], place: int) -> Verdict | None:
         """Count a claim, and judge its item."""
         share, words, count = item.share, item.word, item.count
         item.before = share[place] / item.total if place < len(share) else None
         if len(item.said) > MOST_VOICES:
             return None
-        if word[2] is None:
-            words[place] += word[0][item.column]
-            count[place] += 1.0
-            item.voices = voices = item.voices + 1.0
-            item.single += word[1]
-        else:
-            self._count_once(item, word, place)
-            voices = item.voices
-        if voices == int(voices):
-            shrink = self._shrink[int(voices)]
-        else:
-            shrink = 1.0 / (1.0 + max(voices - 1.0, 0.0) * self._correlation)
+        words[place] += word[0][item.column]
+        count[place] += 1.0
+        item.voices += 1.0
+        item.single += word[1]
+        shrink = self._shrink[int(item.voices)]
         n_values = len(words)
         more = self._log_values[n_values]
         if n_values == 1:
@@ -209,28 +192,6 @@ class OnlineCoins:
         item.share = share = [exp((own + n * more) * shrink) for own, n in zip(words, count)]  # noqa: B905
         item.total = 1.0 + sum(share)
         return item.verdict(place)
-
-    def _count_once(self, item: Item, word: tuple[list[float], float, Any], place: int) -> None:
-        """Count a claim of a source that may copy: the weights of the others on its fact fall."""
-        assert self._copied is not None
-        copied, group = self._copied[1], item.groups[place]
-
-        def sums() -> tuple[float, float, float]:
-            weights = [
-                1.0 / (1.0 + sum(copied[own[2], o[2]] for o in group if o is not own))
-                for own in group
-            ]
-            pairs = list(zip(weights, group, strict=True))
-            odds = sum(w * own[0][item.column] for w, own in pairs)
-            return float(sum(weights)), float(odds), float(sum(w * own[1] for w, own in pairs))
-
-        old = sums()
-        group.append(word)
-        n, odds, undisputed = (one - other for one, other in zip(sums(), old, strict=True))
-        item.word[place] += odds
-        item.count[place] += n
-        item.voices += n
-        item.single += undisputed
 
 
 class OnlineLabels:

@@ -88,11 +88,6 @@ class AlgorithmOption(click.Option):
         return record and (record[0], f"{record[1]} There are {', '.join(algorithms())}.")
 
 
-def _half_life(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
-    """Return a number of claims as a number; the library reads times."""
-    return int(value) if value is not None and value.isdecimal() else value
-
-
 def _pairs(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str] | None:
     """Split pairs such as ``source=website,value=price``; quotes keep a comma in a name."""
     if value is None:
@@ -244,7 +239,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "callback": _kinds_of_alike, "metavar": "[=KIND|=ATTRIBUTE=KIND,...|=no]",
             "help": "Merge values that say the same, and count those that say less as brief forms "
             "of fuller ones; done by default where values are normalised. After =, how to compare "
-            "them: words, people or numbers.",
+            "them: words, spellings, people or numbers.",
         },
         "hierarchy": {
             "metavar": "TABLE",
@@ -313,7 +308,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "help": "Claims to take back: all that the source of a row claims of its item.",
         },
         "half_life": {
-            "callback": _half_life, "metavar": "N|TIME",
+            "metavar": "N|TIME",
             "help": "What was learned before counts half after N new claims, or after a time such "
             "as 1d or 12h, if claims have times.",
         },

@@ -159,12 +159,14 @@ class KeptParts(LazySequence[Partition]):
 class Merged(NamedTuple):
     """Items with all their claims, and the numbers of old claims that were replaced and withdrawn.
 
-    There is no partition if all claims were withdrawn.
+    There is no partition if all claims were withdrawn. `n_found` counts the withdrawn claims that
+    are among the old ones, replaced or not.
     """
 
     part: Partition | None
     n_replaced: int
     n_withdrawn: int
+    n_found: int
 
 
 def merged_claims(
@@ -196,7 +198,8 @@ def merged_claims(
     taken_back = NONE_GONE
     if withdrawn is not None:
         item = _places(withdrawn.items, items)[withdrawn.block.item_of_voice]
-        taken_back = (item * n_sources + withdrawn.block.source_of_voice)[item >= 0]
+        source = withdrawn.block.source_of_voice
+        taken_back = (item * n_sources + source)[(item >= 0) & (source < n_sources)]
     is_replaced = np.isin(of_voice[0], np.concatenate([NONE_GONE, *of_voice[1:]]))
     is_withdrawn = np.isin(of_voice[0], taken_back) & ~is_replaced
     out = of_voice[0][is_replaced | is_withdrawn]
@@ -220,7 +223,8 @@ def merged_claims(
         _shares(part.block.share_of_voice, own) for part, own in zip(given, of_voice, strict=True)
     ]
     spoken, voice_share = left(of_voice, shares)
-    n_removed = (int(np.count_nonzero(is_replaced)), int(np.count_nonzero(is_withdrawn)))
+    of_old = (is_replaced, is_withdrawn, np.isin(of_voice[0], taken_back))
+    n_removed = [int(np.count_nonzero(own)) for own in of_old]
     if not len(spoken):
         return Merged(None, *n_removed)
     by_item = np.argsort(spoken)

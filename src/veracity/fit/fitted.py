@@ -128,7 +128,7 @@ class Fitted:
         claims: object,
         *,
         withdrawn: object | None = None,
-        half_life: int | timedelta | str | None = None,
+        half_life: float | timedelta | str | None = None,
         settle: bool = False,
         min_plausibility: float | None = None,
         source_features: object | None = None,

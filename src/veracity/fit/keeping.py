@@ -30,7 +30,7 @@ from veracity.printing import counted
 from veracity.reading.clean import NO_TIME
 from veracity.trees import scaled, subtracted
 
-HalfLife = int | timedelta | str | None
+HalfLife = float | timedelta | str | None
 """Number of new claims, or time, after which what was learned before counts half."""
 
 
@@ -63,12 +63,18 @@ def revised(before: Fitted, new: Encoded, withdrawn: Encoded | None, engine: Eng
     new, *others = alike
     items = MarkedItems.of(pl.concat([one.items for one in alike]), kept.example.items)
     left, taken = KeptParts.of(kept.parts).without(items)
-    encoded, notes = new, tuple[str, ...]()
+    gone = [part for one in others for part in one.parts]
+    n_missed = sum(len(part.block.source_of_voice) for part in gone)
+    encoded, notes = new, list[str]()
     if taken:
         before = _without(before, replace(kept, names=new.names), taken, engine)
-        encoded, notes = _merged(new, taken, [part for one in others for part in one.parts])
+        encoded, notes, n_found = _merged(new, taken, gone)
+        n_missed -= n_found
+    if n_missed:
+        missed = counted(n_missed, "withdrawn claim was", "withdrawn claims were")
+        notes.append(f"{missed} not among the earlier ones; check the names of source and item")
     kept = replace(kept, names=encoded.names, parts=left.with_parts(encoded.parts, before.clock))
-    return Revised(replace(before, claims=kept), encoded, notes)
+    return Revised(replace(before, claims=kept), encoded, tuple(notes))
 
 
 def _named_as(kept: Encoded, new: Encoded) -> Encoded | None:
@@ -112,8 +118,11 @@ def _without(
 
 def _merged(
     new: Encoded, taken: Sequence[tuple[Partition, float]], withdrawn: Sequence[Partition]
-) -> tuple[Encoded, tuple[str, ...]]:
-    """Return new claims with the old ones on the same items; few are one partition, sorted."""
+) -> tuple[Encoded, list[str], int]:
+    """Return new claims with the old ones on the same items; few are one partition, sorted.
+
+    Also return notes, and the number of withdrawn claims that were found.
+    """
     old = Partition.joined([part for part, _ in taken])
     gone = Partition.joined(list(withdrawn)) if len(withdrawn) else None
     is_small = new.n_claims + len(old.block.source_of_voice) <= CLAIMS_PER_BLOCK
@@ -139,7 +148,7 @@ def _merged(
     together = replace(new, parts=PartitionsInMemory(numbered))
     if new.alikeness is not None:  # old and new spellings meet
         together, _ = together.with_alike(new.alikeness)
-    return together, tuple(notes)
+    return together, notes, found.n_found
 
 
 def faded(before: Fitted, half_life: HalfLife, n_new: int, until: float) -> Fitted:
@@ -156,17 +165,16 @@ def faded(before: Fitted, half_life: HalfLife, n_new: int, until: float) -> Fitt
             f"{before.algorithm.name} keeps no sums that could fade, so it has no half_life; take "
             "another algorithm, or learning='flow' for ltd-rbm"
         )
-    if isinstance(half_life, int):
-        passed, period = float(n_new), float(half_life)
-    else:
-        period = _seconds(half_life)
+    try:  # a number of claims, also as text
+        passed, period = float(n_new), float(half_life)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        passed, period = max(until - before.until, 0.0), _seconds(half_life)  # type: ignore[arg-type]
         if NO_TIME in (before.until, until):
             raise ParameterError(
                 "half_life is a time, and the claims have no times; name their column, e.g. "
                 "columns={'time': 'seen'}, in discover and in update, or give a number of claims"
-            )
-        passed = max(until - before.until, 0.0)
-    if not period > 0.0:
+            ) from None
+    if isinstance(half_life, bool) or not period > 0.0:
         raise ParameterError(f"half_life must be above 0, got {short(half_life)}")
     share = 2.0 ** -(passed / period)
     return replace(

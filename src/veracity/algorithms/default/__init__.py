@@ -398,13 +398,13 @@ class Veracity(Algorithm[Belief]):
         return state.model.weights(block, found)
 
     def online(self, state: Belief) -> Online | None:
-        """Return a quick judge of claims, unless another answer is mixed in."""
-        model = state.model
+        """Return a quick judge of claims, unless sources copy or another answer is mixed in."""
+        model, dependence = state.model, state.dependence
         if state.other is not None or isinstance(model, TwoCoin) or self.item_features is not None:
             return None
-        if isinstance(model, Confusions):
-            return model.online(temper=self.temper)
-        return model.online(state.dependence, temper=self.temper)
+        if isinstance(model, OneCoin) and dependence is not None and dependence.is_any:
+            return None
+        return model.online(temper=self.temper)
 
     # --- other answers ----------------------------------------------------------------------------
 

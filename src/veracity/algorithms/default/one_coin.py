@@ -34,7 +34,6 @@ from veracity.algorithms.online import OnlineCoins
 from veracity.algorithms.prior import PriorRates
 from veracity.algorithms.regression import Counts, Regression, Shifts
 from veracity.algorithms.rules import Weights, logit, plausibilities, sigmoid
-from veracity.dependence.agreement import Dependence
 from veracity.dependence.naming import Meetings
 from veracity.encoding.block import UNKNOWN, Block, BoolArray, FloatArray, IntArray
 from veracity.encoding.names import Names
@@ -589,14 +588,11 @@ class OneCoin(NamedTuple):
         correlation = self.correlation if final and temper else 0.0
         return self._weights(block, found, correlation, final=final)
 
-    def online(self, dependence: Dependence | None, *, temper: bool) -> OnlineCoins:
-        """Return a quick judge of claims that come one at a time."""
-        correlation = self.correlation if temper else 0.0
+    def online(self, *, temper: bool) -> OnlineCoins:
+        """Return a quick judge of claims that come one at a time, if no source copies another."""
         accuracy = self.by_attribute if self.differs else self.disputed[:, None]
-        copied = None
-        if dependence is not None and dependence.is_any and dependence.once:
-            copied = dependence.slots, dependence.share_of_run
-        return OnlineCoins(logit(accuracy), logit(self.accuracy), self.n_false, correlation, copied)
+        correlation = self.correlation if temper else 0.0
+        return OnlineCoins(logit(accuracy), logit(self.accuracy), self.n_false, correlation)
 
     def _weights(self, block: Block, found: Derived, correlation: float, *, final: bool) -> Weights:
         log_odds, column = self._log_odds(block, final=final)

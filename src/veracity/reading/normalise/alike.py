@@ -21,8 +21,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
-AlikeKind = Literal["words", "people", "numbers"]
-"""Kinds of values that can be alike: free text, lists of people, numbers and dates."""
+AlikeKind = Literal["words", "spellings", "people", "numbers"]
+"""Kinds of values that can be alike: free text, free text that is only merged, lists of people,
+numbers and dates."""
 
 ALIKE_KINDS: tuple[AlikeKind, ...] = get_args(AlikeKind)
 
