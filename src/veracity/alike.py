@@ -7,7 +7,7 @@ the answers are the same in memory, on disk and on Spark.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from reprlib import repr as short
 from typing import Any, NamedTuple
@@ -131,7 +131,9 @@ class Alikeness:
             divisible = [place in wholes for place in range(len(texts))]
         elif kind == "numbers":
             values = grains(pl.Series(texts)) if intervals is None else intervals
-            parts = _covering(values)
+            one, other = np.nonzero(~np.eye(len(texts), dtype=np.bool_))
+            is_part = covers(values, one, other)
+            parts = list(zip(one[is_part].tolist(), other[is_part].tolist(), strict=True))
             divisible = (values.kind >= 0).tolist()
         elif kind is not None:
             carriers = self.carriers.get(attribute, frozenset())
@@ -225,17 +227,6 @@ def attributes_of(part: Partition) -> np.ndarray[Any, Any]:
     return as_text(part.items["attribute"]).fill_null("").to_numpy()
 
 
-def _covering(values: Grains) -> list[tuple[int, int]]:
-    """Return the pairs (less, all) of which the first is the second, written less precisely."""
-    one, other = np.nonzero(~np.eye(len(values.kind), dtype=np.bool_))
-    is_part = covers(values, one, other)
-    return list(zip(one[is_part].tolist(), other[is_part].tolist(), strict=True))
-
-
-def _pairs(n: int) -> Iterator[tuple[int, int]]:
-    return ((a, b) for a in range(n) for b in range(n) if a != b)
-
-
 def _by_function(alike: Alike, texts: list[str]) -> tuple[list[int], list[tuple[int, int]]]:
     """Return groups and parts by a function of the user."""
     returned = alike(texts, texts)
@@ -258,9 +249,8 @@ def _by_function(alike: Alike, texts: list[str]) -> tuple[list[int], list[tuple[
             if all(is_same[k, [j for j, h in enumerate(group) if h == g]])
         ]
         group.append(own[0] if own else k)
-    return group, [
-        (group[a], group[b]) for a, b in _pairs(len(texts)) if says_all[a, b] and not says_all[b, a]
-    ]
+    less, whole = np.nonzero(says_all & ~says_all.T)
+    return group, [(group[a], group[b]) for a, b in zip(less, whole, strict=True)]
 
 
 def _most_claimed(group: list[int], votes: FloatArray, rank: list[int]) -> dict[int, int]:

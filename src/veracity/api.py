@@ -181,9 +181,9 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     alike
         True to merge text values that say the same, and to count those that say less ("Hutton" for
         "Hutton, David V.") as brief forms of the fuller ones; by default, if they are normalised.
-        "words", "spellings", "people" or "numbers" compares all values so, and a mapping those of some
-        attributes. A function of two lists of values returns a matrix of shares: of what each value
-        says, the other says, too.
+        "words", "spellings", "people" or "numbers" compares all values so, and a mapping those of
+        some attributes. A function of two lists of values returns a matrix of shares: of what each
+        value says, the other says, too.
     hierarchy
         Table with the columns value and parent, or a list of paths such as ``Europe/Italy/Milan``:
         a claim of a region counts as a less precise form of each place in it.

@@ -164,7 +164,7 @@ class Rules:
     """Of each label, what rules add to its score on average before any claim. It is subtracted: the
     share of a label among truths, which an algorithm learns, shows what the rules do to it."""
     numbers: tuple[IntArray, ...] = ()
-    """Numbers of the attributes of each rule; -1 for one that the claims do not have."""
+    """Numbers of the attributes of each rule."""
     is_used: BoolArray = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
     """[attribute, label]: values that occur, where the claims have few; else empty."""
     code_of_label: Codes = field(default_factory=lambda: np.zeros(0, np.uint64))
@@ -217,11 +217,16 @@ class Rules:
         return cls(rules, strength, np.full(len(rules), 0.5))
 
     def bound(self, attributes: pl.Series) -> Rules:
-        """Return the rules with the numbers of these attributes."""
+        """Return the rules with the numbers of these attributes; refuse any that is not there."""
         place = {name: number for number, name in enumerate(as_text(attributes).to_list())}
-        numbers = (
-            np.array([place.get(name, -1) for name in rule.attributes]) for rule in self.rules
-        )
+        for rule in self.rules:
+            for name in rule.attributes:
+                if name not in place:
+                    near = did_you_mean(name, list(place)) or "name attributes as the claims do"
+                    raise ParameterError(
+                        f"{rule.where}: the claims have no attribute '{in_short(name)}'; {near}"
+                    )
+        numbers = (np.array([place[name] for name in rule.attributes]) for rule in self.rules)
         return replace(self, numbers=tuple(numbers))
 
     def with_labels(self, is_used: BoolArray, labels: pl.Series) -> Rules:
@@ -232,17 +237,6 @@ class Rules:
             self, offset=offset, is_used=is_used, code_of_label=codes_of(labels),
             amount_of_label=amounts(labels),
         )  # fmt: skip
-
-    def check(self, attributes: pl.Series) -> None:
-        """Raise ParameterError for an attribute that the claims do not have."""
-        known = as_text(attributes).to_list()
-        for rule in self.rules:
-            for name in rule.attributes:
-                if name not in known:
-                    near = did_you_mean(name, known) or "name attributes as the claims do"
-                    raise ParameterError(
-                        f"{rule.where}: the claims have no attribute '{in_short(name)}'; {near}"
-                    )
 
     @property
     def learned(self) -> tuple[NDArray[Any], ...]:
