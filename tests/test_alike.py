@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 import spark
 import veracity
 from veracity.algorithms import AccuFormat, AccuSim, TruthFinder
+from veracity.cli import main
 from veracity.errors import ParameterError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -64,7 +66,7 @@ def merged(result: veracity.Result) -> set[tuple[str, str]]:
 
 
 def test_people_are_compared_as_people():
-    result = veracity.discover(told(BOOKS), "majority-vote", alike={"": "people"})
+    result = veracity.discover(told(BOOKS), "majority-vote", alike="people")
     facts = dict(result.facts.group_by("entity").agg("value").iter_rows())
     assert {item: len(values) for item, values in facts.items()} == {
         "b1": 2, "b2": 2, "b3": 3, "b4": 2,
@@ -76,7 +78,7 @@ def test_people_are_compared_as_people():
 @pytest.mark.parametrize("name", FALSE_FRIENDS)
 def test_values_that_look_alike_and_differ_are_not_merged(name):
     claims = told({"x": list(FALSE_FRIENDS[name])})
-    assert not merged(veracity.discover(claims, "majority-vote", alike={"": "words"}))
+    assert not merged(veracity.discover(claims, "majority-vote", alike="words"))
 
 
 @pytest.mark.parametrize(
@@ -88,14 +90,14 @@ def test_values_that_look_alike_and_differ_are_not_merged(name):
     ],
 )
 def test_spellings_of_one_text_are_one_value(texts):
-    result = veracity.discover(told({"x": list(texts)}), "majority-vote", alike={"": "words"})
+    result = veracity.discover(told({"x": list(texts)}), "majority-vote", alike="words")
     assert len(result.facts) == 1
     assert result.truths["claims"].item() == len(texts)
 
 
 def test_an_initial_that_fits_two_names_is_neither():
     claims = told({"x": ["Jane Lee", "Jane Lee", "John Lee", "J. Lee"]})
-    result = veracity.discover(claims, alike={"": "words"})
+    result = veracity.discover(claims, alike="words")
     assert sorted(result.facts["value"]) == ["J. Lee", "Jane Lee", "John Lee"]
     rows = result.why("x").rows
     assert "J. Lee (says less)" in rows.filter(pl.col("value") == "John Lee")["claimed"].to_list()
@@ -105,14 +107,14 @@ def test_one_claim_with_a_typing_error_joins_the_others():
     claims = told(
         {"x": ["Zigmund Bauer"] * 3 + ["Zigmund Bauor", "Zigmund Mauer", "Zigmund Mauer"]}
     )
-    result = veracity.discover(claims, "majority-vote", alike={"": "words"})
+    result = veracity.discover(claims, "majority-vote", alike="words")
     assert merged(result) == {("Zigmund Bauer", "Zigmund Bauor")}
 
 
 @pytest.mark.parametrize("pair", FALSE_TYPOS)
 def test_words_of_another_meaning_are_no_typing_errors(pair):
     claims = told({"x": [pair[0]] * 4 + [pair[1]]})
-    assert not merged(veracity.discover(claims, "majority-vote", alike={"": "words"}))
+    assert not merged(veracity.discover(claims, "majority-vote", alike="words"))
 
 
 @pytest.mark.parametrize(
@@ -128,13 +130,13 @@ def test_words_of_another_meaning_are_no_typing_errors(pair):
     ],
 )
 def test_people_of_one_surname_are_told_apart_by_their_given_names(texts, n_values):
-    result = veracity.discover(told({"x": list(texts)}), "majority-vote", alike={"": "people"})
+    result = veracity.discover(told({"x": list(texts)}), "majority-vote", alike="people")
     assert len(result.facts) == n_values
 
 
 def test_a_text_says_nothing_less_than_its_negation():
     claims = told({"x": ["valid", "valid", "isn't valid", "cannot be valid"]})
-    rows = veracity.discover(claims, alike={"": "words"}).why("x").rows
+    rows = veracity.discover(claims, alike="words").why("x").rows
     assert not rows["claimed"].str.contains("says less").any()
 
 
@@ -147,7 +149,7 @@ def test_few_labels_of_many_items_are_left_alone():
 
 def test_the_told_spelling_is_the_most_claimed_and_changes_say_so():
     claims = told({"x": ["the Nile", "Nile", "Nile", "nile!"]})
-    result = veracity.discover(claims, "majority-vote", alike={"": "words"})
+    result = veracity.discover(claims, "majority-vote", alike="words")
     assert result.truths["value"].item() == "Nile"
     changes = result.changes.filter(pl.col("change") == "merged")
     assert set(changes["before"]) == {"the Nile", "nile!"}
@@ -160,14 +162,14 @@ def test_a_source_that_says_one_thing_in_two_ways_says_it_once():
     claims = pl.DataFrame({
         "source": ["a", "a", "b"], "entity": ["x"] * 3, "value": ["Nile", "the Nile", "Congo"],
     })  # fmt: skip
-    result = veracity.discover(claims, "majority-vote", alike={"": "words"})
+    result = veracity.discover(claims, "majority-vote", alike="words")
     assert result.facts.sort("value")["supporters"].to_list() == [1, 1]
 
 
 def test_known_truths_and_evaluation_count_alike():
     claims = told({"x": ["the Nile", "Nile", "Congo"], "y": ["Po", "Po", "Rhone"]})
     truth = pl.DataFrame({"entity": ["x", "y"], "value": ["NILE", "river Po"]})
-    given = veracity.discover(claims, "majority-vote", alike={"": "words"}, known=truth[:1])
+    given = veracity.discover(claims, "majority-vote", alike="words", known=truth[:1])
     assert given.run.input.known == 1
     assert veracity.evaluate(given, truth).accuracy == 0.5
     assert veracity.evaluate(given, truth, alike=False).accuracy == 0.0
@@ -251,6 +253,69 @@ def test_a_function_of_the_user_says_what_is_alike():
     assert len(veracity.discover(claims, "majority-vote", alike=same_letter).facts) == 2
     with pytest.raises(ParameterError, match="matrix of shares"):
         veracity.discover(claims, alike=lambda one, other: [[2.0]])
+
+
+@pytest.mark.parametrize(
+    "returned", [None, "x", [["a"]], [[1.0], [1.0, 0.0]], [[float("nan")] * 3] * 3]
+)
+def test_a_function_that_returns_no_matrix_of_shares_is_refused(returned):
+    claims = told({"x": ["Milan", "Mailand", "Rome"]})
+    with pytest.raises(ParameterError, match="the function must return a matrix of shares"):
+        veracity.discover(claims, alike=lambda one, other: returned)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alike": "peple"}, "'people' or 'numbers'"),
+        ({"alike": {"author": ["people"]}}, "'people' or 'numbers'"),
+        ({"alike": {"authr": "people"}}, "no attribute 'authr'; did you mean 'author'"),
+        ({"alike": {"": "people"}}, "no attribute ''"),
+        ({"alike": "people", "kind": "multiple"}, "alike and hierarchy are for categorical"),
+        ({"hierarchy": TREE, "kind": "multiple"}, "alike and hierarchy are for categorical"),
+        ({"hierarchy": ["Italy/Milan", "France/Milan"]}, "a value has one parent"),
+        ({"hierarchy": {"a": "b", "b": "c", "c": "b"}}, "below itself"),
+    ],
+)
+def test_a_choice_that_cannot_be_used_is_refused(options, message):
+    claims = told(BOOKS).with_columns(attribute=pl.lit("author"))
+    with pytest.raises(ParameterError, match=message):
+        veracity.discover(claims, **options)
+
+
+def test_a_hierarchy_that_writes_values_in_another_way_is_noted():
+    claims = told({"x": ["Milan", "Milan", "Italy"]})
+    notes = veracity.discover(claims, hierarchy=["italy/milan"]).notes
+    assert any("no item has a value together with one above it" in note for note in notes)
+    notes = veracity.discover(claims, hierarchy=["Italy/Milan"]).notes
+    assert not any("hierarchy" in note for note in notes)
+
+
+def test_a_kind_is_for_all_attributes_or_for_those_that_are_named():
+    both = [told({"x": ["the Nile", "Nile", "Po"]}).with_columns(attribute=pl.lit(name))
+            for name in ("river", "stream")]  # fmt: skip
+    claims = pl.concat(both)
+    for alike, n_facts in (("words", 4), ({"river": "words"}, 5), (False, 6)):
+        assert len(veracity.discover(claims, "majority-vote", alike=alike).facts) == n_facts
+
+
+def test_numbers_in_a_column_of_numbers_are_compared_if_that_is_asked():
+    claims = told({"x": ["a", "b", "c"]}).with_columns(value=pl.Series([12.5, 12.51, 13.0]))
+    rows = veracity.discover(claims, alike="numbers").why("x").rows
+    assert rows["claimed"].to_list().count("12.5 (says less)") == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "n_facts"),
+    [("--alike=words", 2), ("--alike=river=words", 2), ("--alike=no", 3), ("--alike", 3)],
+)
+def test_the_command_says_how_values_are_compared(option, n_facts, tmp_path):
+    claims = told({"x": ["the Nile", "Nile", "Po"]}).with_columns(attribute=pl.lit("river"))
+    claims.write_csv(tmp_path / "claims.csv")
+    command = ["discover", str(tmp_path / "claims.csv"), "--json", option]
+    found = CliRunner().invoke(main, [*command, "--out", str(tmp_path / "run")])
+    assert found.exit_code == 0, found.output
+    assert len(veracity.load(tmp_path / "run").facts) == n_facts
 
 
 def test_a_region_lends_its_votes_in_algorithms_that_compare_values():

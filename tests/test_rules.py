@@ -366,6 +366,15 @@ BAD = {
     "an attribute is in when and in then": {"when": {"a": 1}, "then": {"a": 2}},
     "at_most must be a whole number below the 2 values": {"at_most": 2, "of": {"a": 1, "b": 1}},
     "of must be values by attribute": {"at_most": 1, "of": ["a"]},
+    "the table has no rows": {"when": "net", "then": "tax", "table": {}},
+    "at least 0, or a percentage such as '1%'; got nan": {
+        "compare": "net < gross",
+        "tolerance": float("nan"),
+    },
+    'as in when = {city = "Milan"}': {"when": {}, "then": {"net": 1, "tax": 2}},
+    'then = {country = "Italy"}; or two': {"when": {"net": 1, "tax": 2}, "then": {}},
+    "values must be texts or numbers, got None": {"when": {"net": None}, "then": {"tax": 2}},
+    "a rule with compare has no key '1'": {1: 2, "compare": "net < gross"},
     "the claims have no attribute 'gros'; did you mean 'gross'": {"compare": "gros > net"},
 }
 
@@ -381,7 +390,11 @@ def test_a_bad_rule_is_refused_by_its_number_and_with_advice(message):
 
 def test_bad_files_and_claims_of_other_kinds_are_refused(tmp_path):
     claims, _ = invoices(5)
-    for text, message in (("[[rule", "cannot be read"), ("a = 1", r"tables \[\[rule\]\]")):
+    for text, message in (
+        ("[[rule", "cannot be read"),
+        ("a = 1", r"tables \[\[rule\]\]"),
+        ("[rule]\nat_most = 1", "two brackets"),
+    ):
         (tmp_path / "r.toml").write_text(text)
         with pytest.raises(UnreadableFile, match=message):
             veracity.discover(claims, rules=tmp_path / "r.toml")
@@ -398,6 +411,14 @@ def test_a_component_that_is_too_large_is_refused_with_its_rule():
     rows = [(f"s{n}", "e", name, str(n)) for n in range(1100) for name in ("a", "b")]
     with pytest.raises(TooLarge, match="rule 'a = b': an entity has 1,212,201 combinations"):
         veracity.discover(claims_of(rows), rules=[{"compare": "a = b"}])
+
+
+@pytest.mark.parametrize("n", [39, 40, 41])
+def test_a_case_of_many_attributes_is_refused_however_many(n):
+    claims = claims_of([(s, "e", f"a{k}", s) for k in range(n) for s in "xy"])
+    rule = {"name": "few", "at_most": 1, "of": {f"a{k}": "x" for k in range(n)}}
+    with pytest.raises(TooLarge, match="rule 'few': an entity has"):
+        veracity.discover(claims, rules=[rule])
 
 
 def test_the_command_takes_a_file_of_rules(tmp_path):

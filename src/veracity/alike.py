@@ -7,8 +7,9 @@ the answers are the same in memory, on disk and on Spark.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from reprlib import repr as short
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,6 +71,8 @@ class Merged(NamedTuple):
 
     changes: pl.DataFrame
     n_large: int
+    n_parts: int
+    """Pairs of values of an item of which one says less."""
     claims: pl.DataFrame | None = None
     """The claims that changed: number of the source, item, value, and the value before."""
 
@@ -128,7 +131,9 @@ class Alikeness:
             divisible = [place in wholes for place in range(len(texts))]
         elif kind == "numbers":
             values = grains(pl.Series(texts)) if intervals is None else intervals
-            parts = _covering(values)
+            one, other = np.nonzero(~np.eye(len(texts), dtype=np.bool_))
+            is_part = covers(values, one, other)
+            parts = list(zip(one[is_part].tolist(), other[is_part].tolist(), strict=True))
             divisible = (values.kind >= 0).tolist()
         elif kind is not None:
             carriers = self.carriers.get(attribute, frozenset())
@@ -204,7 +209,7 @@ class Alikeness:
             schema_overrides={"attribute": pl.String, "claims": pl.UInt32},
         )
         if not self.lists_claims:
-            return merged, Merged(changes, n_large)
+            return merged, Merged(changes, n_large, len(less))
         fact = block.fact_of_support
         support = np.flatnonzero(told[fact] != fact)
         claims = part.items[block.item_of_fact[fact[support]]].with_columns(
@@ -212,7 +217,7 @@ class Alikeness:
             value=texts.gather(told[fact[support]]),
             before=texts.gather(fact[support]),
         )
-        return merged, Merged(changes, n_large, claims)
+        return merged, Merged(changes, n_large, len(less), claims)
 
 
 def attributes_of(part: Partition) -> np.ndarray[Any, Any]:
@@ -222,24 +227,17 @@ def attributes_of(part: Partition) -> np.ndarray[Any, Any]:
     return as_text(part.items["attribute"]).fill_null("").to_numpy()
 
 
-def _covering(values: Grains) -> list[tuple[int, int]]:
-    """Return the pairs (less, all) of which the first is the second, written less precisely."""
-    one, other = np.nonzero(~np.eye(len(values.kind), dtype=np.bool_))
-    is_part = covers(values, one, other)
-    return list(zip(one[is_part].tolist(), other[is_part].tolist(), strict=True))
-
-
-def _pairs(n: int) -> Iterator[tuple[int, int]]:
-    return ((a, b) for a in range(n) for b in range(n) if a != b)
-
-
 def _by_function(alike: Alike, texts: list[str]) -> tuple[list[int], list[tuple[int, int]]]:
     """Return groups and parts by a function of the user."""
-    said = np.asarray(alike(texts, texts), dtype=np.float64)
+    returned = alike(texts, texts)
+    try:
+        said = np.asarray(returned, dtype=np.float64)
+    except (TypeError, ValueError):
+        said = np.zeros(0)
     if said.shape != (len(texts), len(texts)) or not ((said >= 0.0) & (said <= 1.0)).all():
         raise ParameterError(
             "alike: the function must return a matrix of shares from 0 to 1, with a row and a "
-            f"column for each value; for {len(texts)} values its shape is {said.shape}"
+            f"column for each value; for {len(texts)} values it returned {short(returned)}"
         )
     says_all = said >= SAYS_ALL
     is_same = says_all & says_all.T
@@ -251,9 +249,8 @@ def _by_function(alike: Alike, texts: list[str]) -> tuple[list[int], list[tuple[
             if all(is_same[k, [j for j, h in enumerate(group) if h == g]])
         ]
         group.append(own[0] if own else k)
-    return group, [
-        (group[a], group[b]) for a, b in _pairs(len(texts)) if says_all[a, b] and not says_all[b, a]
-    ]
+    less, whole = np.nonzero(says_all & ~says_all.T)
+    return group, [(group[a], group[b]) for a, b in zip(less, whole, strict=True)]
 
 
 def _most_claimed(group: list[int], votes: FloatArray, rank: list[int]) -> dict[int, int]:
@@ -331,14 +328,15 @@ def learned_alikeness(
     claims_of: dict[str, list[list[tuple[int, str]]]] = defaultdict(list)
     for part in sample.parts:
         block, attributes = part.block, attributes_of(part)
-        if part.values is None or part.values.dtype != pl.String:
+        if part.values is None or (part.values.dtype != pl.String and not said):
             return Alikeness()
-        spellings = part.values.to_list()
+        spellings = as_text(part.values).to_list()
         sources, facts = block.source_of_support.tolist(), block.fact_of_support.tolist()
         first_fact = block.first_fact_of_item.tolist()
         first_support = block.first_support_of_fact[block.first_fact_of_item].tolist()
         for item, attribute in enumerate(attributes.tolist()):
-            if kinds.get(attribute, usual) in ("unchanged", "identifier", "time"):
+            kind = kinds.get(attribute, usual)
+            if attribute not in said and kind in ("unchanged", "identifier", "time"):
                 continue
             texts_of[attribute].append(spellings[first_fact[item] : first_fact[item + 1]])
             own = range(first_support[item], first_support[item + 1])
@@ -487,8 +485,8 @@ def ancestors_of(hierarchy: object) -> dict[str, tuple[str, ...]]:
         above = str(parent_of_value)
         if parent.setdefault(str(value), above) != above:
             raise ParameterError(
-                f"hierarchy: '{value}' is below '{parent[str(value)]}' and below '{above}'; name "
-                "values by their whole path, or leave out one of them"
+                f"hierarchy: '{value}' is below '{parent[str(value)]}' and below '{above}', and a "
+                "value has one parent; leave one of them out"
             )
     found: dict[str, tuple[str, ...]] = {}
     for value in parent:

@@ -52,11 +52,12 @@ from veracity.kernels import MAX_CLAIMS_NUMPY
 from veracity.logic.factors import rows_of, with_marks
 from veracity.logic.rules import Rules
 from veracity.naming import as_text
-from veracity.printing import counted, did_you_mean, some
+from veracity.printing import counted, did_you_mean, in_short, some
 from veracity.progress import LOG, Progress, no_progress, shows_progress
 from veracity.reading import claims as local_claims
 from veracity.reading.claims import Claims, read_truths_beside
 from veracity.reading.normalise import Normalise
+from veracity.reading.normalise.alike import AlikeKind
 from veracity.reading.options import AlikeChoice, ReadArguments, ReadOptions, SourceFrom, Wide
 from veracity.reading.plan import asked_before
 from veracity.reading.roles import Kind, carries_more
@@ -180,8 +181,9 @@ def discover(  # noqa: PLR0913 - every option of a run, by name
     alike
         True to merge text values that say the same, and to count those that say less ("Hutton" for
         "Hutton, David V.") as brief forms of the fuller ones; by default, if they are normalised.
-        A mapping names the kinds of attributes: "words", "people" or "numbers". A function of two
-        lists of values returns a matrix of shares: of what each value says, the other says, too.
+        "words", "spellings", "people" or "numbers" compares all values so, and a mapping those of
+        some attributes. A function of two lists of values returns a matrix of shares: of what each
+        value says, the other says, too.
     hierarchy
         Table with the columns value and parent, or a list of paths such as ``Europe/Italy/Milan``:
         a claim of a region counts as a less precise form of each place in it.
@@ -398,12 +400,14 @@ def _with_alike(
     if encoded.kind != "categorical" or not (is_wanted or choice or like):
         return encoded, []
     if like is None:
-        kinds, said = kinds_of(table.normalisation), choice if isinstance(choice, Mapping) else {}
+        kinds, said = kinds_of(table.normalisation), _said_alike(choice, encoded)
         like = Alikeness()
         if callable(choice):
             like = Alikeness(function=choice)
         elif choice or (table.normalisation and choice is None):
-            like = learned_alikeness(encoded, kinds, said, usual="text" if choice else "unchanged")
+            like = learned_alikeness(
+                encoded, kinds, said, usual="text" if choice is True else "unchanged"
+            )
         if table.hierarchy is not None:
             like = replace(like, ancestors=ancestors_of(table.hierarchy))
     if not like:
@@ -411,12 +415,32 @@ def _with_alike(
     encoded, found = encoded.with_alike(replace(like, lists_claims=encoded.is_in_memory))
     originals = with_merged_originals(table.originals, found, encoded.names.sources)
     changes, notes = merged_notes(found)
+    if table.hierarchy is not None and not any(one.n_parts for one in found):
+        notes.append(
+            "hierarchy: no item has a value together with one above it; the hierarchy changes "
+            "nothing if it writes values in another way than the claims"
+        )
     changes = changes.select(
         "attribute", pl.lit("text").alias("kind"), "before", "after",
         pl.lit("merged").alias("change"), "claims",
     )  # fmt: skip
     together = changes if table.changes is None else pl.concat([table.changes, changes])
     return replace(encoded, alikeness=like, changes=together, originals=originals), notes
+
+
+def _said_alike(choice: AlikeChoice, encoded: Encoded) -> Mapping[str, AlikeKind]:
+    """Return the kinds that the user gave, by attribute; refuse attributes that are not there."""
+    names = as_text(encoded.names.attributes).to_list() or [""]
+    if isinstance(choice, str):
+        return dict.fromkeys(names, choice)
+    said = choice if isinstance(choice, Mapping) else {}
+    for name in said:
+        if name not in names:
+            near = did_you_mean(str(name), names) or "name attributes as the claims do"
+            if names == [""]:
+                near = "give one kind for all values, such as alike='words'"
+            raise ParameterError(f"alike: the claims have no attribute '{in_short(name)}'; {near}")
+    return said
 
 
 def answer(

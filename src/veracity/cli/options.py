@@ -34,9 +34,9 @@ class Command(click.Command):
     """A command whose help lists its options in groups."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments; ``--normalise`` may have a value or none: ``--normalise=VALUE``."""
+        """Parse arguments; those in `BARE` may have a value or none: ``--normalise=VALUE``."""
         end = args.index("--") if "--" in args else len(args)
-        bare = [f"{one}={ALL}" if one == "--normalise" else one for one in args[:end]]
+        bare = [f"{one}={ALL}" if one in BARE else one for one in args[:end]]
         return super().parse_args(ctx, bare + args[end:])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -118,6 +118,15 @@ def _kinds_of_values(
     return value is not None and (value == ALL or _pairs(ctx, param, value) or {})
 
 
+def _kinds_of_alike(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> bool | str | dict[str, str] | None:
+    """Return what ``--alike`` says: yes, no, a kind, or pairs of attribute and kind."""
+    if value is None or value in (ALL, "no"):
+        return value and value == ALL
+    return _pairs(ctx, param, value) if "=" in value else value
+
+
 def _algorithm_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Return the name of an algorithm; for an unknown one, suggest the nearest."""
     if value is not None and entry_of(value) is None:
@@ -169,8 +178,8 @@ def _names_of_findings(ctx: click.Context, param: click.Parameter, value: tuple[
 
 # --- the options ----------------------------------------------------------------------------------
 
-ALL = "yes"
-"""Value of ``--normalise`` when it is given without one."""
+BARE, ALL = ("--normalise", "--alike"), "yes"
+"""Options that may be given without a value, and the value that they then have."""
 
 OTHERS = "Options"
 """Group of the options that all commands have, such as ``--help``."""
@@ -181,7 +190,7 @@ SERIOUS = "serious"
 FAILED = 3
 """Exit code if there is a finding that ``--fail-on`` names."""
 
-FLAGS = {"as_json": "--json", "parameters": "--set", "alike": "--alike/--no-alike"}
+FLAGS = {"as_json": "--json", "parameters": "--set"}
 """Names of options that differ from the names of their parameters in Python."""
 
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
@@ -227,9 +236,10 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "day first, month first or a unit.",
         },
         "alike": {
-            "default": None,
+            "callback": _kinds_of_alike, "metavar": "[=KIND|=ATTRIBUTE=KIND,...|=no]",
             "help": "Merge values that say the same, and count those that say less as brief forms "
-            "of fuller ones; done by default where values are normalised.",
+            "of fuller ones; done by default where values are normalised. After =, how to compare "
+            "them: words, spellings, people or numbers.",
         },
         "hierarchy": {
             "metavar": "TABLE",

@@ -26,6 +26,7 @@ from veracity.kernels import BROKEN, OPEN
 from veracity.kernels.reference import begins_of, in_groups
 from veracity.logic.rules import HARD, Rules, Values, codes_of
 from veracity.naming import as_text
+from veracity.printing import in_short
 from veracity.values import amounts
 
 MOST_LABELS = 20
@@ -82,14 +83,14 @@ def with_marks(encoded: Encoded, rules: Rules, *, learns_shares: bool) -> tuple[
     Labels get offsets only if the algorithm learns their shares among the truths.
     """
     names = encoded.names
-    rules.check(names.attributes)
+    rules = rules.bound(names.attributes)
     n_labels = len(names.labels)
     if names.n_unnumbered or n_labels > MOST_LABELS:
         n_labels = 0
     marked, found = encoded.with_known_truths(Marking(len(names.attributes), n_labels))
     is_used = np.logical_or.reduce([own.is_used for own in found])
     labels = as_text(names.labels[:n_labels])
-    rules = rules.bound(names.attributes).with_labels(is_used, labels)
+    rules = rules.with_labels(is_used, labels)
     return marked, rules if learns_shares else replace(rules, offset=np.zeros(0))
 
 
@@ -206,11 +207,12 @@ def ground(block: Block, rules: Rules) -> Graph:
         item = item[(item >= 0).all(axis=1)]
         cases[r] = len(item)
         n_cells = states.n_of_item[item].prod(axis=1)
-        if len(item) and n_cells.max() > MOST_CELLS:
+        most = states.n_of_item[item].prod(axis=1, dtype=np.float64).max(initial=0.0)
+        if most > MOST_CELLS:  # integers would overflow
             raise TooLarge(
-                f"rule '{rule.name}': an entity has {n_cells.max():,} combinations of values of "
-                f"{', '.join(rule.attributes)}, and {MOST_CELLS:,} at most can be held; leave the "
-                "rule out, or bring values to one spelling with normalise=True"
+                f"rule '{in_short(rule.name)}': an entity has {most:,.0f} combinations of values "
+                f"of {in_short(', '.join(rule.attributes))}, and {MOST_CELLS:,} at most can be "
+                "held; leave the rule out, or bring values to one spelling with normalise=True"
             )
         bounds = np.flatnonzero(np.diff(np.cumsum(n_cells) // CELLS_AT_ONCE, prepend=0))
         for own, size in zip(np.split(item, bounds), np.split(n_cells, bounds), strict=True):
@@ -365,7 +367,7 @@ def _log_sums(log_share: FloatArray, begin: IntArray) -> FloatArray:
 
 def _scores_of_states(
     block: Block, weights: Weights, graph: Graph
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+) -> tuple[FloatArray, FloatArray]:
     """Return the score of each state by the claims, and before any claim.
 
     Where no label has a score of its own, those that nobody claims of an item share one.
@@ -388,7 +390,9 @@ def _scores_of_states(
     score[is_fact] = scores(block, weights)[fact[is_fact]]
     unclaimed = unclaimed_scores(block, weights)
     n_labels = np.add.reduceat(is_label, first[:-1], dtype=np.int64)
-    share = unclaimed - np.log(np.maximum(_spread(graph, n_labels, block.n_items), 1))
+    n_spare = np.ones(block.n_items)
+    n_spare[graph.item_of_variable] = np.maximum(n_labels, 1)
+    share = unclaimed - np.log(n_spare)
     score[is_label] = share[item[is_label]]
     score[last] = np.where(n_labels > 0, -np.inf, unclaimed[graph.item_of_variable])
     prior = np.asarray(weights.prior, dtype=np.float64)
@@ -396,13 +400,6 @@ def _scores_of_states(
     if np.isfinite(score[is_label]).any():
         log_prior[is_label] = share[item[is_label]] if prior.ndim else prior
     return score, log_prior
-
-
-def _spread(graph: Graph, number_of_variable: IntArray, n_items: int) -> IntArray:
-    """Return numbers of variables as those of all items; zero for the others."""
-    found = np.zeros(n_items, number_of_variable.dtype)
-    found[graph.item_of_variable] = number_of_variable
-    return found
 
 
 def _sums(

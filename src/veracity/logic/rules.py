@@ -164,7 +164,7 @@ class Rules:
     """Of each label, what rules add to its score on average before any claim. It is subtracted: the
     share of a label among truths, which an algorithm learns, shows what the rules do to it."""
     numbers: tuple[IntArray, ...] = ()
-    """Numbers of the attributes of each rule; -1 for one that the claims do not have."""
+    """Numbers of the attributes of each rule."""
     is_used: BoolArray = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
     """[attribute, label]: values that occur, where the claims have few; else empty."""
     code_of_label: Codes = field(default_factory=lambda: np.zeros(0, np.uint64))
@@ -197,6 +197,8 @@ class Rules:
                     f"{', '.join(tables) or 'nothing'}"
                 )
             given = tables["rule"]
+            if isinstance(given, Mapping):
+                raise UnreadableFile(f"{where}: write [[rule]] with two brackets, not [rule]")
         if not isinstance(given, Sequence) or not all(isinstance(own, Mapping) for own in given):
             raise ParameterError(
                 f"{where}: must be the path of a TOML file, or a list of tables such as "
@@ -215,11 +217,16 @@ class Rules:
         return cls(rules, strength, np.full(len(rules), 0.5))
 
     def bound(self, attributes: pl.Series) -> Rules:
-        """Return the rules with the numbers of these attributes."""
+        """Return the rules with the numbers of these attributes; refuse any that is not there."""
         place = {name: number for number, name in enumerate(as_text(attributes).to_list())}
-        numbers = (
-            np.array([place.get(name, -1) for name in rule.attributes]) for rule in self.rules
-        )
+        for rule in self.rules:
+            for name in rule.attributes:
+                if name not in place:
+                    near = did_you_mean(name, list(place)) or "name attributes as the claims do"
+                    raise ParameterError(
+                        f"{rule.where}: the claims have no attribute '{in_short(name)}'; {near}"
+                    )
+        numbers = (np.array([place[name] for name in rule.attributes]) for rule in self.rules)
         return replace(self, numbers=tuple(numbers))
 
     def with_labels(self, is_used: BoolArray, labels: pl.Series) -> Rules:
@@ -230,17 +237,6 @@ class Rules:
             self, offset=offset, is_used=is_used, code_of_label=codes_of(labels),
             amount_of_label=amounts(labels),
         )  # fmt: skip
-
-    def check(self, attributes: pl.Series) -> None:
-        """Raise ParameterError for an attribute that the claims do not have."""
-        known = as_text(attributes).to_list()
-        for rule in self.rules:
-            for name in rule.attributes:
-                if name not in known:
-                    near = did_you_mean(name, known) or "name attributes as the claims do"
-                    raise ParameterError(
-                        f"{rule.where}: the claims have no attribute '{in_short(name)}'; {near}"
-                    )
 
     @property
     def learned(self) -> tuple[NDArray[Any], ...]:
@@ -275,7 +271,7 @@ def _read_rule(given: Mapping[str, Any], where: str, folder: Path) -> Rule:
             f"{where}: needs one of compare, when or at_most, got {', '.join(given) or 'nothing'}"
         )
     known = FORMS[forms[0]] | COMMON
-    for key in given:
+    for key in map(str, given):
         if key not in known:
             near = did_you_mean(key, known) or f"there are {', '.join(sorted(known))}"
             raise ParameterError(f"{where}: a rule with {forms[0]} has no key '{key}'; {near}")
@@ -327,7 +323,7 @@ def _comparison(
             tolerance = float(tolerance[:-1]) / 100.0
         except ValueError:
             tolerance = str(tolerance)
-    if not _is_number(tolerance) or tolerance < 0.0:
+    if not _is_number(tolerance) or not 0.0 <= tolerance < np.inf:
         raise ParameterError(
             f"{where}: tolerance must be a number, at least 0, or a percentage such as '1%'; got "
             f"{given['tolerance']!r}"
@@ -369,7 +365,9 @@ def _implication(
     given: Mapping[str, Any], where: str, folder: Path
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
     """Read an implication between values, or by a table."""
-    when, then, table = given["when"], given.get("then"), given.get("table")
+    when: Any = given["when"]
+    then: Any = given.get("then")
+    table = given.get("table")
     if isinstance(when, str) and isinstance(then, str) and table is not None:
         if isinstance(table, str):
             frame = read_table(str(folder / table))
@@ -386,6 +384,8 @@ def _implication(
             rows = [(key, own) for key, value in table.items() for own in _values(value, where)]
         else:
             raise ParameterError(f"{where}: table must be a table or the name of a file")
+        if not rows:
+            raise ParameterError(f"{where}: the table has no rows")
         pairs = tuple(codes_of(pl.Series(own, dtype=pl.String)) for own in zip(*rows, strict=True))
         listed: dict[str, list[str]] = {}
         for key, value in rows:
@@ -394,7 +394,8 @@ def _implication(
         return f"{when} -> {then}", {
             "attributes": (when, then), "table": codes, "given": {"table": listed},
         }  # fmt: skip
-    if not isinstance(when, Mapping) or not isinstance(then, Mapping) or table is not None:
+    are_values = isinstance(when, Mapping) and isinstance(then, Mapping) and table is None
+    if not are_values or not when or not then:
         raise ParameterError(
             f"{where}: when and then must be values by attribute, as in when = {{city = "
             '"Milan"}, then = {country = "Italy"}; or two attributes, with a table'
@@ -434,7 +435,7 @@ def _sets(conditions: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _values(given: object, where: str) -> list[str]:
     """Return one value, or several, as text."""
     values = given if isinstance(given, list | tuple) else [given]
-    if not values or any(isinstance(own, Mapping | list | tuple) for own in values):
+    if not values or any(own is None or isinstance(own, Mapping | list | tuple) for own in values):
         raise ParameterError(f"{where}: values must be texts or numbers, got {given!r}")
     return [name_text(own) for own in values]
 

@@ -22,7 +22,13 @@ SourceFrom = Literal["filename", "sheet", "table"]
 """Places that may name a source."""
 
 
-AlikeChoice = bool | Mapping[str, AlikeKind] | Callable[[Sequence[str], Sequence[str]], Any] | None
+AlikeChoice = (
+    bool
+    | AlikeKind
+    | Mapping[str, AlikeKind]
+    | Callable[[Sequence[str], Sequence[str]], Any]
+    | None
+)
 """Choice to merge values that are alike; None merges those that are normalised."""
 
 
@@ -110,15 +116,19 @@ class ReadOptions:
                 "normalise must be True, False, or a mapping from attributes to kinds of values, "
                 f"e.g. {{'departure': 'time'}}; got {short(self.normalise)}"
             )
-        if isinstance(self.alike, Mapping):
-            is_choice = set(self.alike.values()) <= set(ALIKE_KINDS)
-        else:
-            is_choice = self.alike is None or isinstance(self.alike, bool) or callable(self.alike)
-        if not is_choice:
+        kinds = self.alike.values() if isinstance(self.alike, Mapping) else [self.alike]
+        is_other = self.alike is None or isinstance(self.alike, bool) or callable(self.alike)
+        if not is_other and not all(one in ALIKE_KINDS for one in kinds):
+            *most, last = map(repr, ALIKE_KINDS)
             raise ParameterError(
-                "alike must be True, False, a mapping from attributes to "
-                f"{', '.join(ALIKE_KINDS)}, or a function of two lists of values; got "
+                f"alike must be True, False, {', '.join(most)} or {last}, a mapping from "
+                "attributes to one of these, or a function of two lists of values; got "
                 f"{short(self.alike)}"
+            )
+        if self.kind != "categorical" and (self.alike or self.hierarchy is not None):
+            raise ParameterError(
+                "alike and hierarchy are for categorical claims, where one value of an item is "
+                f"true, not for {self.kind} ones; leave them out"
             )
         texts = [self.no_value] if isinstance(self.no_value, str) else self.no_value
         if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):

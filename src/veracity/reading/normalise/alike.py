@@ -33,32 +33,10 @@ SAME, BRIEF, PART, OTHER = range(4)
 LEADING = frozenset(["a", "an", "the", "is", "are", "was", "were", "be"])
 """Articles and auxiliaries, which say nothing at the beginning of an answer."""
 
-NEGATIONS = frozenset(
-    [
-        "not",
-        "no",
-        "non",
-        "never",
-        "nor",
-        "neither",
-        "none",
-        "without",
-        "except",
-        "cannot",
-        "cant",
-        "dont",
-        "doesnt",
-        "didnt",
-        "isnt",
-        "arent",
-        "wasnt",
-        "werent",
-        "wont",
-        "hasnt",
-        "havent",
-        "hadnt",
-    ]
-)
+NEGATIONS = frozenset([
+    "not", "no", "non", "never", "nor", "neither", "none", "without", "except", "cannot", "cant",
+    "dont", "doesnt", "didnt", "isnt", "arent", "wasnt", "werent", "wont", "hasnt", "havent",
+])  # fmt: skip
 
 LONG = 5
 """Letters of words in which one edit may be a typing error."""
