@@ -227,7 +227,7 @@ def test_every_item_can_be_looked_up(flights):
     told, values = items["VC-176", "departure"]
     assert told == "06:55"
     (first, plausibility, n_sources, numbers), *_ = values
-    assert (first, plausibility, n_sources) == ("06:55", "0.780", 3)
+    assert (first, plausibility, n_sources) == ("06:55", "0.962", 3)
     said = flights.claims.filter(entity="VC-176", attribute="departure", value="06:55")["source"]
     assert sorted(sources[number] for number in numbers) == sorted(said)
 

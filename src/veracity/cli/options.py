@@ -394,8 +394,8 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "default": "truths", "show_default": True, "metavar": "NAME",
             "help": "truths, facts, sources, claims (who claims what), records (one row per "
             "entity, one column per attribute), attributes (sources by attribute), findings, "
-            "copies, alternatives, features, changes (by --normalise); of labels, confusions, "
-            "probabilities, difficulty.",
+            "copies, alternatives, features, changes (by --normalise), history (by batch of "
+            "claims), rules; of labels, confusions, probabilities, difficulty.",
         },
         "entity": {
             "metavar": "E", "help": "For decision: of which entity; or which binary fact.",
