@@ -212,7 +212,7 @@ def test_who_was_never_met_is_as_their_features_say(labels, tmp_path):
     result = veracity.discover(claims, source_features=features)
     loaded = veracity.load(result.save(tmp_path / "run"))
     assert loaded.features.equals(result.features)
-    new = pl.DataFrame({"source": ["old hand", "beginner"], "entity": ["x"] * 2, "value": "12"})
+    new = pl.DataFrame({"source": ["old hand", "beginner"], "entity": [9999] * 2, "value": "12"})
     new = new.with_columns(value=pl.Series(["1", "2"]))
     of_new = {"source": ["old hand", "beginner"], "kind": ["expert", "novice"], "years": [9, 3]}
     judged = loaded.fitted.judge(new, source_features=of_new)
