@@ -522,28 +522,23 @@ class Encoded:
     ) -> tuple[Encoded, list[Count]]:
         """Let `look` mark the known truths in each block, and return also its counts."""
         counts: list[Count] = []
-
-        def blocks() -> Iterator[Block]:
-            for part in self.parts:
-                block, count = look(part)
-                counts.append(count)
-                yield block
-
-        return self.with_known(blocks()), counts
+        return self.with_known(self._blocks(look, counts)), counts
 
     def with_alike(
         self, look: Callable[[Partition], tuple[Block, Count]]
     ) -> tuple[Encoded, list[Count]]:
         """Let `look` merge the values of each block that are alike; also return its counts."""
         counts: list[Count] = []
+        return replace(self, parts=self.parts.with_merged(self._blocks(look, counts))), counts
 
-        def blocks() -> Iterator[Block]:
-            for part in self.parts:
-                block, count = look(part)
-                counts.append(count)
-                yield block
-
-        return replace(self, parts=self.parts.with_merged(blocks())), counts
+    def _blocks(
+        self, look: Callable[[Partition], tuple[Block, Count]], counts: list[Count]
+    ) -> Iterator[Block]:
+        """Yield the block that `look` makes of each partition, and collect its counts."""
+        for part in self.parts:
+            block, count = look(part)
+            counts.append(count)
+            yield block
 
     def with_known(self, known: Iterable[Block]) -> Encoded:
         """Replace the blocks by those with the known truths."""
